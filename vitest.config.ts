@@ -15,15 +15,16 @@ const SLOW = '**/*.slow.test.ts'
 const NOT_OURS = '**/node_modules/**'
 
 /**
- * One worker more than two cores, as tests wait for databases and programs. Each one more loads and compiles the service again: 4 s
- * of processor time per project. Slow tests wait longer: three workers left a third idle.
+ * One worker more than two cores, as tests wait for databases and programs. Each one more loads and compiles the
+ * service again: 4 s of processor time per project. Slow tests wait longer: three workers left a third idle.
  */
 const WORKERS = 3
 const SLOW_WORKERS = 4
 
 /**
- * Two tiers. `test`, projects `auth`, `common`, `infra`, `media` and `media-client`: tests that every change must pass. `test:slow`, projects
- * `*:slow` and `docs`: tests that spawn processes, open browsers, send hostile input, export telemetry or wait in real time.
+ * Two tiers. `test`, projects `auth`, `common`, `infra`, `media` and `media-client`: tests that every change must pass.
+ * `test:slow`, projects `*:slow` and `docs`: tests that spawn processes, open browsers, send hostile input, export
+ * telemetry or wait in real time.
  */
 export default defineConfig({
   test: {

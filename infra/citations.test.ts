@@ -36,7 +36,9 @@ function citationsOf(path: string): Citation[] {
 
 const citations = files.flatMap(citationsOf)
 
-/** Numbers of headings (`### 4.6 Limits`), of numbered items below them (`5.2`), and names of rows and items (`BUG4`). */
+/**
+ * Numbers of headings (`### 4.6 Limits`), of numbered items below them (`5.2`), and names of rows and items (`BUG4`).
+ */
 function placesIn(document: string): Set<string> {
   const places = new Set<string>()
   if (!existsSync(join(repository, 'docs', document))) return places

@@ -21,7 +21,9 @@ function importsOf(path: string, text: string): string[] {
   })
 }
 
-/** Finds imports from a layer into one above it. Any file may import files outside all layers (`app.ts`, `errors.ts`). */
+/**
+ * Finds imports from a layer into one above it. Any file may import files outside all layers (`app.ts`, `errors.ts`).
+ */
 function upwardImports(imports: Imports, layers: readonly string[]): string[] {
   const layerOf = (path: string) => layers.indexOf(path.split('/', 1)[0] ?? '')
   return edges(imports).flatMap(([from, to]) => {

@@ -1,5 +1,6 @@
 // The rules of docs/style.md "Words" that a program can hold, over comments, texts in the sources, names of tests and
-// Markdown. `node infra/words.ts [path …]` prints each place that breaks one. Without a path it reads the whole repository.
+// Markdown. `node infra/words.ts [path …]` prints each place that breaks one. Without a path it reads the whole
+// repository.
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { extname, resolve } from 'node:path'

@@ -62,8 +62,8 @@ const files = new Map([
 ])
 
 /**
- * Lists the modules of `@supabase/auth-js` and of its one dependency, under the addresses of the page's import map. They
- * import each other without `.js`, so their addresses have none. A bundler makes all of this unnecessary.
+ * Lists the modules of `@supabase/auth-js` and of its one dependency, under the addresses of the page's import map.
+ * They import each other without `.js`, so their addresses have none. A bundler makes all of this unnecessary.
  */
 function findModules() {
   const authJs = createRequire(import.meta.url).resolve('@supabase/auth-js')

@@ -1,4 +1,5 @@
-// Tables of variables. One that exists once per provider, mail kind or the like is one row, with a row for each exception.
+// Tables of variables. One that exists once per provider, mail kind or the like is one row, with a row for each
+// exception.
 import type { Variables } from '../../packages/common/src/config/variables.ts'
 import { cell, code, type Generated, tableOf } from './generated.ts'
 

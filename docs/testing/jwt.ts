@@ -20,7 +20,9 @@ export function signJwt(key: PublishedKey, claims: object): string {
   return `${input}.${sign('sha256', Buffer.from(input), { key: privateKey, dsaEncoding: 'ieee-p1363' }).toString('base64url')}`
 }
 
-/** Authorization with an admin token made from the secret (RFC 7515), as `tokens admin` makes it, without its process. */
+/**
+ * Authorization with an admin token made from the secret (RFC 7515), as `tokens admin` makes it, without its process.
+ */
 export function adminBy(secret: string | undefined): { authorization: string } {
   const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
   const input = `${encode({ alg: 'HS256' })}.${encode({ role: 'service_role' })}`

@@ -21,9 +21,9 @@ export interface DatabaseServer {
 }
 
 /**
- * Starts a server that can be dumped, if the machine has one. The embedded PostgreSQL has no pg_dump, and Debian's refuses newer
- * servers, so Debian's server is started then. The server is never shared: restoring creates databases that must not be left
- * on another one.
+ * Starts a server that can be dumped, if the machine has one. The embedded PostgreSQL has no pg_dump, and Debian's
+ * refuses newer servers, so Debian's server is started then. The server is never shared: restoring creates databases
+ * that must not be left on another one.
  */
 export async function startDatabaseServer(): Promise<DatabaseServer> {
   const [debian] = await findDebians()

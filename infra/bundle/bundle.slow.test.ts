@@ -1,5 +1,5 @@
-// Parts that a bundle could lose: files beside modules, native code, modules started by path, names of sources in stack traces. All
-// else is covered by the tests that start processes (`pnpm test:bundle`).
+// Parts that a bundle could lose: files beside modules, native code, modules started by path, names of sources in stack
+// traces. All else is covered by the tests that start processes (`pnpm test:bundle`).
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'

@@ -92,7 +92,10 @@ async function bundlePrograms(folder: string, dir: string, { entries, packages }
 
 const packageOf = (path: string) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0]
 
-/** Keeps the lines of our own sources in the source maps, for stack traces; those of all packages would take 15 MiB of memory. */
+/**
+ * Keeps the lines of our own sources in the source maps, for stack traces; those of all packages would take 15 MiB of
+ * memory.
+ */
 const ownSourcesOnly: Plugin = {
   name: 'own-sources-only',
   generateBundle(_options, output) {

@@ -1,5 +1,5 @@
-// Builders of JSON schemas, and shared definitions of values: variables by type, names and numbers of Kubernetes, and the
-// Kubernetes objects that charts pass on.
+// Builders of JSON schemas, and shared definitions of values: variables by type, names and numbers of Kubernetes, and
+// the Kubernetes objects that charts pass on.
 
 export type Schema = Record<string, unknown>
 

@@ -1,5 +1,5 @@
-// Generates each chart's values.schema.json and the table of its README. Run it after changes of values.yaml, the schema's sources or
-// a service's variables; tests fail until then.
+// Generates each chart's values.schema.json and the table of its README. Run it after changes of values.yaml, the
+// schema's sources or a service's variables; tests fail until then.
 import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

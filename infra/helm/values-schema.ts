@@ -1,5 +1,6 @@
-// The source of each chart's values.schema.json, which update.ts writes. helm validates values before it renders, so a misspelt
-// name stops an installation. Definitions: schema-definitions.ts. Variables: variables-schema.ts. Tests: schema-tests.ts.
+// The source of each chart's values.schema.json, which update.ts writes. helm validates values before it renders, so a
+// misspelt name stops an installation. Definitions: schema-definitions.ts. Variables: variables-schema.ts. Tests:
+// schema-tests.ts.
 import type { ChartFacts } from './chart-facts.ts'
 import {
   atLeastOne,

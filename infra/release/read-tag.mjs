@@ -1,5 +1,6 @@
-// Reads a release tag: `node infra/release/read-tag.mjs auth-v1.2.3` prints service=auth and version=1.2.3, with --changes its
-// section of the changelog. Fails when tag, package.json and changelog disagree. Plain JavaScript: any Node runs it.
+// Reads a release tag: `node infra/release/read-tag.mjs auth-v1.2.3` prints service=auth and version=1.2.3, with
+// --changes its section of the changelog. Fails when tag, package.json and changelog disagree. Plain JavaScript: any
+// Node runs it.
 import { readFileSync } from 'node:fs'
 
 const root = new URL(process.env.RELEASE_ROOT ? `file://${process.env.RELEASE_ROOT}/` : '../../', import.meta.url)

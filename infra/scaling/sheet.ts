@@ -1,6 +1,6 @@
-// SCALING.md is a spreadsheet: a row that begins with a name ends with the value's source and the value. A source is a key of a
-// service's bench/results/latest.json (`auth rows.x.ours`), a formula of names above (`= a * b`), or words for an assumption.
-// update.ts writes the values of the first two kinds.
+// SCALING.md is a spreadsheet: a row that begins with a name ends with the value's source and the value. A source is a
+// key of a service's bench/results/latest.json (`auth rows.x.ours`), a formula of names above (`= a * b`), or words for
+// an assumption. update.ts writes the values of the first two kinds.
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { runInNewContext } from 'node:vm'
@@ -52,7 +52,10 @@ function cellValue(
   return measured(found, path)
 }
 
-/** `rows.<id>.ours`, `rows.<id>.theirs`, `figures.<id>`, `growth.<id>.<first or last>.<figure, or at>`, `machine.<fact>`. */
+/**
+ * `rows.<id>.ours`, `rows.<id>.theirs`, `figures.<id>`, `growth.<id>.<first or last>.<figure, or at>`,
+ * `machine.<fact>`.
+ */
 function measured({ rows, figures, growth, machine }: BenchResults, path: string): number {
   const [kind, id, side, name] = path.split('.') as [string, string, string, string]
   const row = rows.find((row) => row.id === id) as Record<string, unknown> | undefined

@@ -1,5 +1,5 @@
-// Recalculates SCALING.md after a benchmark or a changed assumption. `node infra/scaling/update.ts users=5e6` writes nothing and
-// prints the tables with that value.
+// Recalculates SCALING.md after a benchmark or a changed assumption. `node infra/scaling/update.ts users=5e6` writes
+// nothing and prints the tables with that value.
 import { readFile, writeFile } from 'node:fs/promises'
 import { calculate, readResults, SHEET } from './sheet.ts'
 

@@ -8,8 +8,9 @@ export type HtmlValue = Html | string | number | undefined | null | false | read
 const MARKUP: unique symbol = Symbol('markup')
 
 /**
- * Escapes every value that `html` or `raw` did not make. Absent values (undefined, null, false) are empty, lists are joined. Safe
- * in text and quoted attributes, not in scripts, styles or unquoted attributes; URLs still need their scheme checked.
+ * Escapes every value that `html` or `raw` did not make. Absent values (undefined, null, false) are empty, lists are
+ * joined. Safe in text and quoted attributes, not in scripts, styles or unquoted attributes; URLs still need their
+ * scheme checked.
  */
 export function html(strings: TemplateStringsArray, ...values: HtmlValue[]): Html {
   return raw(strings.reduce((text, part, index) => text + toMarkup(values[index - 1]) + part))

@@ -47,7 +47,8 @@ type StartTimer = (end: () => void, ms: number) => NodeJS.Timeout
 
 /**
  * Answers a request longer than `ms` with a RequestTimeout and cancels its statements (connection.ts); a
- * transaction rolls back. Fastify's `handlerTimeout` stops its clock once the body is read. Register it before hooks that run statements.
+ * transaction rolls back. Fastify's `handlerTimeout` stops its clock once the body is read. Register it before hooks
+ * that run statements.
  */
 export function answerWithin(app: FastifyInstance, ms: number, startTimer: StartTimer = setTimeout): void {
   const requests = new WeakMap<FastifyRequest, { deadline: Deadline; timer: NodeJS.Timeout }>()

@@ -3,8 +3,8 @@ import { createCipheriv, createDecipheriv, type KeyObject, randomBytes } from 'n
 const TAG_BYTES = 16
 
 /**
- * Encrypts a secret for the database by AES-256-GCM. Layout before base64: nonce (12 bytes) · tag (16) · ciphertext. The
- * text opens only with the same `context` (additional data), so it is worth nothing in another place.
+ * Encrypts a secret for the database by AES-256-GCM. Layout before base64: nonce (12 bytes) · tag (16) · ciphertext.
+ * The text opens only with the same `context` (additional data), so it is worth nothing in another place.
  */
 export function seal(key: KeyObject, value: unknown, context = ''): string {
   const nonce = randomBytes(12)

@@ -15,8 +15,8 @@ interface Call extends Request {
 }
 
 /**
- * Sends a request until it succeeds: again after 429 and 503 as `Retry-After` says, after lost connections where that is
- * safe, five times at most. Throws any other refusal at once, as a MediaError.
+ * Sends a request until it succeeds: again after 429 and 503 as `Retry-After` says, after lost connections where that
+ * is safe, five times at most. Throws any other refusal at once, as a MediaError.
  */
 export async function call(connection: Connection, request: Call): Promise<Answer> {
   let isLost = false

@@ -66,7 +66,9 @@ interface Facts {
   cause?: unknown
 }
 
-/** A refusal of the service, or no answer at all (`network_error`, status 0). An abort is not one: it throws its reason. */
+/**
+ * A refusal of the service, or no answer at all (`network_error`, status 0). An abort is not one: it throws its reason.
+ */
 export class MediaError extends Error {
   override readonly name = 'MediaError'
   readonly code: MediaErrorCode

@@ -6,7 +6,10 @@ export interface ServerEvent {
   retryMs?: number
 }
 
-/** Parses a stream by the rules of HTML 9.2.6. `onBytes` also hears comments. An event without its blank line is dropped. */
+/**
+ * Parses a stream by the rules of HTML 9.2.6. `onBytes` also hears comments. An event without its blank line is
+ * dropped.
+ */
 export async function* serverEvents(
   body: ReadableStream<Uint8Array>,
   onBytes: () => void = () => {},

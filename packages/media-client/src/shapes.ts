@@ -138,7 +138,10 @@ export interface Added extends Result {
   expiresAt?: Date
 }
 
-/** An event of `watch`. `file` reports a file that is stored before the rest; all but these and `processing` are the last. */
+/**
+ * An event of `watch`. `file` reports a file that is stored before the rest; all but these and `processing` are the
+ * last.
+ */
 export type ClipEvent =
   | { type: 'processing' | 'ready' | 'hidden' | 'deleted'; progress: number }
   | { type: 'failed'; progress: number; failure?: { code: string; message: string } }

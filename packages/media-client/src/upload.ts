@@ -43,7 +43,10 @@ export async function uploadForm(connection: Connection, file: Blob, { fields, h
 
 const TUS = { 'tus-resumable': '1.0.0' }
 
-/** Uploads by tus: after a broken connection, only bytes that did not arrive are sent again. An abort deletes the upload. */
+/**
+ * Uploads by tus: after a broken connection, only bytes that did not arrive are sent again. An abort deletes the
+ * upload.
+ */
 export async function uploadPieces(connection: Connection, file: Blob, upload: Upload): Promise<Added> {
   const { fields, signal } = upload
   const begun = await call(connection, {

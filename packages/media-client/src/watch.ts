@@ -13,8 +13,8 @@ const [SHORTEST_RETRY_MS, LONGEST_RETRY_MS] = [500, 60_000]
 const FINAL = ['ready', 'failed', 'hidden', 'deleted']
 
 /**
- * Yields each change of a clip, and ends with its final state. Reconnects after lost connections with `Last-Event-ID`, as
- * an EventSource does, which cannot send a token. No change is yielded twice.
+ * Yields each change of a clip, and ends with its final state. Reconnects after lost connections with `Last-Event-ID`,
+ * as an EventSource does, which cannot send a token. No change is yielded twice.
  */
 export async function* watchClip(
   connection: Connection,

@@ -28,8 +28,8 @@ const IN_PEACE = 4
 export const TABLES = ['users', 'identities', 'sessions', 'audit_log_entries'] as const
 
 /**
- * Loads up to `sizes` one after the other and measures at each. Nine of ten requests concern the users loaded last, which
- * are the same work at every size.
+ * Loads up to `sizes` one after the other and measures at each. Nine of ten requests concern the users loaded last,
+ * which are the same work at every size.
  */
 export async function growUsers(
   { report, database, postgres, seconds, concurrency }: Measured,
@@ -88,8 +88,8 @@ export async function growUsers(
 const ROUNDS = 7
 
 /**
- * Measures the p99 of a refresh, in milliseconds, at the loaded size and at a small one with its own database and process.
- * Both are measured in turn, so that other load on the machine affects both; returns the medians.
+ * Measures the p99 of a refresh, in milliseconds, at the loaded size and at a small one with its own database and
+ * process. Both are measured in turn, so that other load on the machine affects both; returns the medians.
  */
 export async function refreshP99BySize(
   { database, postgres, seconds }: Measured,

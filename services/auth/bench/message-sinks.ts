@@ -1,5 +1,5 @@
-// A mail server and an SMS gateway that accept all messages and keep none. They run in a separate thread, so that their cost
-// does not count as the service's.
+// A mail server and an SMS gateway that accept all messages and keep none. They run in a separate thread, so that their
+// cost does not count as the service's.
 import { createServer as createGateway } from 'node:http'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { isMainThread, parentPort, Worker } from 'node:worker_threads'

@@ -12,8 +12,8 @@ const QUESTIONS: Record<string, (email: string) => object> = {
 }
 
 /**
- * Measures the median time of each request for confirmed accounts and for unknown addresses, alternating so that other load
- * on the machine affects both. `known` returns the address of the n-th account.
+ * Measures the median time of each request for confirmed accounts and for unknown addresses, alternating so that other
+ * load on the machine affects both. `known` returns the address of the n-th account.
  */
 export async function medianAnswers(base: string, known: (index: number) => string) {
   const send = openConnection(base)

@@ -1,5 +1,5 @@
-// Measures whether the time after an answer distinguishes a known address from an unknown one: a worker makes and sends messages then.
-// Part of `pnpm bench`; alone: `node bench/telling.ts [DOOR...]`, where a door is a name in DOORS.
+// Measures whether the time after an answer distinguishes a known address from an unknown one: a worker makes and sends
+// messages then. Part of `pnpm bench`; alone: `node bench/telling.ts [DOOR...]`, where a door is a name in DOORS.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -16,8 +16,8 @@ import { timeOf } from './parity.ts'
 import { loadUsers } from './scale.ts'
 
 /**
- * Time after an answer in which requests follow each other; how many are answered would reveal what the service is still
- * doing. Two jobs do it, and each begins within half a second (core/outbox/job-delay.ts).
+ * Time after an answer in which requests follow each other; how many are answered would reveal what the service is
+ * still doing. Two jobs do it, and each begins within half a second (core/outbox/job-delay.ts).
  */
 const WATCHED_MS = 1_200
 /** Probes of each kind; with 90, chance alone stays within 0.08 of 0.5 in 94 of 100 runs. */

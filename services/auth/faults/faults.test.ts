@@ -1,5 +1,5 @@
-// Behavior of auth when a dependency or a client dies, hangs or floods it. Each fault is a row of the table printed at the end:
-// requests, answers, and acknowledged work that was lost.
+// Behavior of auth when a dependency or a client dies, hangs or floods it. Each fault is a row of the table printed at
+// the end: requests, answers, and acknowledged work that was lost.
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'

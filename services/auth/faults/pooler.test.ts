@@ -1,4 +1,5 @@
-// A pooler that does not track prepared statements: PgBouncer before 1.21, and later ones with max_prepared_statements=0.
+// A pooler that does not track prepared statements: PgBouncer before 1.21, and later ones with
+// max_prepared_statements=0.
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

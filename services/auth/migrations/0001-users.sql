@@ -1,8 +1,8 @@
 -- Users, their identities, and what requests claim for addresses that are not proven yet.
 -- Here and in all files: times come from the service, never from now(), so that the service's clock is the only one.
 
--- Every sign-in updates `last_sign_in_at`. No index contains it, and the fillfactor leaves space in the page, so that the
--- update is HOT.
+-- Every sign-in updates `last_sign_in_at`. No index contains it, and the fillfactor leaves space in the page, so that
+-- the update is HOT.
 create table {{prefix}}users (
   id uuid primary key,
   aud text not null,
@@ -13,14 +13,15 @@ create table {{prefix}}users (
   email_confirmed_at timestamptz,
   phone_confirmed_at timestamptz,
   confirmed_at timestamptz generated always as (least(email_confirmed_at, phone_confirmed_at)) stored,
-  -- The address counts as confirmed because of a setting (MAILER_AUTOCONFIRM, SMS_AUTOCONFIRM), without a proof. The first
-  -- proof takes the account from its registrant.
+  -- The address counts as confirmed because of a setting (MAILER_AUTOCONFIRM, SMS_AUTOCONFIRM), without a proof. The
+  -- first proof takes the account from its registrant.
   email_assumed boolean not null default false,
   phone_assumed boolean not null default false,
   -- An admin gave the account this address and so vouches for it: no proof displaces the account, no claim changes it.
   email_vouched boolean not null default false,
   phone_vouched boolean not null default false,
-  -- Password and metadata that the account gets with the proof of its address, in place of those it was registered with.
+  -- Password and metadata that the account gets with the proof of its address, in place of those it was registered
+  -- with.
   claim jsonb,
   invited_at timestamptz,
   confirmation_sent_at timestamptz,
@@ -37,8 +38,8 @@ create table {{prefix}}users (
   last_sign_in_at timestamptz,
   app_metadata jsonb not null default '{}',
   user_metadata jsonb not null default '{}',
-  -- Public part of the user's factors, null without any. Written with each change of them, so that reading a user needs no
-  -- second table.
+  -- Public part of the user's factors, null without any. Written with each change of them, so that reading a user needs
+  -- no second table.
   factors jsonb,
   is_anonymous boolean not null default false,
   banned_until timestamptz,
@@ -63,8 +64,8 @@ create index {{prefix}}users_phone_pattern_idx on {{prefix}}users (phone text_pa
 create index {{prefix}}users_full_name_pattern_idx
   on {{prefix}}users (lower(user_metadata ->> 'full_name') text_pattern_ops);
 
--- The share of matches decides between walking the list and collecting the matches. The default of a hundred sampled values
--- estimates that share to a percent only.
+-- The share of matches decides between walking the list and collecting the matches. The default of a hundred sampled
+-- values estimates that share to a percent only.
 alter table {{prefix}}users alter column email set statistics 1000;
 alter index {{prefix}}users_full_name_pattern_idx alter column 1 set statistics 1000;
 
@@ -86,9 +87,9 @@ create index {{prefix}}identities_email_idx on {{prefix}}identities (email);
 -- Imported addresses of Ethereum differ in capitals.
 create index {{prefix}}identities_web3_idx on {{prefix}}identities (lower(provider_id)) where provider = 'web3';
 
--- One row per requested address, with or without an account; `key` is an HMAC of the address. The tags show whether the next
--- request asks for the same password and metadata: they count only while all requests agree. A row is valid as long as a
--- link could be followed.
+-- One row per requested address, with or without an account; `key` is an HMAC of the address. The tags show whether the
+-- next request asks for the same password and metadata: they count only while all requests agree. A row is valid as
+-- long as a link could be followed.
 create table {{prefix}}address_claims (
   key bytea primary key,
   password_tag bytea not null,

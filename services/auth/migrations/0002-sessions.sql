@@ -1,7 +1,8 @@
--- Sessions, and what precedes one: attempts at external providers, and codes that an application exchanges for a session.
+-- Sessions, and what precedes one: attempts at external providers, and codes that an application exchanges for a
+-- session.
 
--- One row per sign-in. A refresh token is never stored: it names the session and `refresh_counter`, and carries an HMAC.
--- Every refresh updates the row. No index contains a column that a refresh changes, so that the update is HOT.
+-- One row per sign-in. A refresh token is never stored: it names the session and `refresh_counter`, and carries an
+-- HMAC. Every refresh updates the row. No index contains a column that a refresh changes, so that the update is HOT.
 create table {{prefix}}sessions (
   id uuid primary key,
   user_id uuid not null references {{prefix}}users (id) on delete cascade,
@@ -69,8 +70,8 @@ create table {{prefix}}auth_codes (
 create index {{prefix}}auth_codes_user_id_idx on {{prefix}}auth_codes (user_id);
 create index {{prefix}}auth_codes_expires_at_idx on {{prefix}}auth_codes (expires_at);
 
--- Messages that wallets signed, and their nonces, each usable once. The key is a hash; the row is deleted once time alone
--- refuses the message.
+-- Messages that wallets signed, and their nonces, each usable once. The key is a hash; the row is deleted once time
+-- alone refuses the message.
 create table {{prefix}}used_web3_messages (
   key bytea primary key,
   expires_at timestamptz not null

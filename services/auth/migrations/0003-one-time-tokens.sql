@@ -37,8 +37,8 @@ create unique index {{prefix}}one_time_tokens_token_hash_key on {{prefix}}one_ti
 create index {{prefix}}one_time_tokens_relates_to_idx on {{prefix}}one_time_tokens (relates_to);
 create index {{prefix}}one_time_tokens_expires_at_idx on {{prefix}}one_time_tokens (expires_at);
 
--- Replaced links that stay valid, because the newer link serves only a browser with another code verifier. They end with the
--- row that replaced them.
+-- Replaced links that stay valid, because the newer link serves only a browser with another code verifier. They end
+-- with the row that replaced them.
 create table {{prefix}}earlier_links (
   token_hash bytea primary key,
   user_id uuid not null,

@@ -9,7 +9,8 @@ create table {{prefix}}send_gaps (
 
 create index {{prefix}}send_gaps_expires_at_idx on {{prefix}}send_gaps (expires_at);
 
--- Counters of rate-limiter-flexible, which defines the columns. Losing them in a crash is harmless, so they need no WAL.
+-- Counters of rate-limiter-flexible, which defines the columns. Losing them in a crash is harmless, so they need no
+-- WAL.
 create unlogged table {{prefix}}rate_limits (
   key varchar(255) primary key,
   points integer not null default 0,

@@ -1,9 +1,10 @@
 -- alone
--- Trigram indexes for the filter of GET /admin/users, which find every part of an address, number or full name. No sign-in writes
--- the columns, so its update stays HOT. With `fastupdate`, a request would now and then sort what thousands before it had left.
+-- Trigram indexes for the filter of GET /admin/users, which find every part of an address, number or full name. No
+-- sign-in writes the columns, so its update stays HOT. With `fastupdate`, a request would now and then sort what
+-- thousands before it had left.
 
--- The role may lack the right to create the extension, or the server the extension. Then searches find beginnings only, until
--- an operator runs these statements: they may run on a large table in use.
+-- The role may lack the right to create the extension, or the server the extension. Then searches find beginnings only,
+-- until an operator runs these statements: they may run on a large table in use.
 do $$
 begin
   create extension if not exists pg_trgm;

@@ -28,7 +28,8 @@ create table {{prefix}}passkeys (
 create unique index {{prefix}}passkeys_credential_key on {{prefix}}passkeys (credential_id);
 create index {{prefix}}passkeys_user_id_idx on {{prefix}}passkeys (user_id);
 
--- Challenges that were answered, rightly or not. Open ones are not stored; a row is deleted once time alone refuses its id.
+-- Challenges that were answered, rightly or not. Open ones are not stored; a row is deleted once time alone refuses its
+-- id.
 create table {{prefix}}used_passkey_challenges (
   id uuid primary key,
   expires_at timestamptz not null

@@ -45,7 +45,9 @@ const KEEP_REFUSED_SECONDS = 90 * 86_400
 const EVERY_MS = 600_000
 const DAY_MS = 86_400_000
 
-/** Longest interval of searches that read every old row, also those that stay; shorter limits are searched for as often. */
+/**
+ * Longest interval of searches that read every old row, also those that stay; shorter limits are searched for as often.
+ */
 const SEARCH_EVERY_SECONDS = 86_400
 
 /** Time without a sign of life after which another process takes over such a search. */
@@ -131,8 +133,8 @@ function kindsOf(deps: Deps, log: Logger): Kinds {
 const searchEveryMs = (limitSeconds: number) => Math.min(limitSeconds, SEARCH_EVERY_SECONDS) * 1000
 
 /**
- * Runs a search that reads every old row by one process for all, and again `everyMs` after its begin. The claim is renewed
- * while the search goes on; one that fails is due at once.
+ * Runs a search that reads every old row by one process for all, and again `everyMs` after its begin. The claim is
+ * renewed while the search goes on; one that fails is due at once.
  */
 async function* byOneProcess(
   { db, now }: Deps,

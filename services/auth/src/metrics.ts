@@ -4,11 +4,14 @@ import { metrics } from '@opentelemetry/api'
 import { counter, histogram } from '@services/common/telemetry/instruments'
 import type { MessageChannel } from './db/tables.ts'
 
-/** Accounts created by users. `method`: password, otp (a link or code requested for an unknown address), anonymous, passkey. */
+/**
+ * Accounts created by users. `method`: password, otp (a link or code requested for an unknown address), anonymous,
+ * passkey.
+ */
 export const countSignUp = (method: string) => signUps({ method })
 /**
- * `method`: password, otp (link or code redeemed), pkce (its code exchanged), id_token, web3, passkey. `result`: `ok` or
- * error code.
+ * `method`: password, otp (link or code redeemed), pkce (its code exchanged), id_token, web3, passkey. `result`: `ok`
+ * or error code.
  */
 export const countSignIn = (method: string, result: string) => signIns({ method, result })
 export const countRefresh = (result: string) => refreshes({ result })

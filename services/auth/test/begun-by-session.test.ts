@@ -69,7 +69,9 @@ async function robbed(service: TestService): Promise<Begun> {
 
 const errorOf = ({ body }: Answer): string | undefined => body?.error_code
 
-/** Request of a session; `begin` returns the step that completes it, in another session, and resolves to the refusal. */
+/**
+ * Request of a session; `begin` returns the step that completes it, in another session, and resolves to the refusal.
+ */
 interface Thing {
   refusal: string
   begin(begun: Begun): Promise<(auth: Auth) => Promise<string | undefined>>

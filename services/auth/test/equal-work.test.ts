@@ -7,7 +7,9 @@ import { TABLES } from '../src/db/tables.ts'
 import { startProviderSignIns } from './provider-sign-in.ts'
 import { type TestService, test } from './service.ts'
 
-/** Statements until all jobs are done, without those of the queue, its batches of notifications, the limits and checks. */
+/**
+ * Statements until all jobs are done, without those of the queue, its batches of notifications, the limits and checks.
+ */
 async function statementsOf(service: TestService, ask: () => Promise<unknown>): Promise<string[]> {
   const query = vi.spyOn(pg.Client.prototype, 'query')
   try {

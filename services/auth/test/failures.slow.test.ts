@@ -67,7 +67,8 @@ describe('a mail server that is down', () => {
   })
 })
 
-// The queue holds 80 for each core. Strangers queue too: section 18's list has sign-ins of unknown users that are faster, for lack of a hash.
+// The queue holds 80 for each core. Strangers queue too: section 18's list has sign-ins of unknown users that are
+// faster, for lack of a hash.
 test('sign-ins beyond the capacity of the queue get Retry-After; the rest get correct answers', async () => {
   const service = await startTestService()
   await service.signedIn('burst@example.com')

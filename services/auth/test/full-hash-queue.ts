@@ -3,8 +3,8 @@ import { regardlessOfDeadline } from '@services/common/request-deadline'
 import type { TestService } from './service.ts'
 
 /**
- * Keeps the queue of password hashes full, from when it resolves until the returned function is called. A test may call it
- * inside a request, which these hashes do not belong to.
+ * Keeps the queue of password hashes full, from when it resolves until the returned function is called. A test may call
+ * it inside a request, which these hashes do not belong to.
  */
 export async function fillHashQueue({ deps: { passwords } }: TestService): Promise<() => Promise<void>> {
   const full = Promise.withResolvers<void>()
@@ -17,7 +17,8 @@ export async function fillHashQueue({ deps: { passwords } }: TestService): Promi
       })
     }
   }
-  // More than the 80 that may wait for each core, and than those at work. Each has its next one hashed as soon as a slot is free.
+  // More than the 80 that may wait for each core, and than those at work. Each has its next one hashed as soon as a
+  // slot is free.
   const others = Array.from({ length: availableParallelism() * 80 + 100 }, keepBusy)
   await full.promise
   return async () => {

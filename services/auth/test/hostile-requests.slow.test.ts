@@ -11,7 +11,9 @@ import { PASSKEYS } from './webauthn/passkeys.ts'
 
 /** Requests to each endpoint; test:fuzz makes a thousand. */
 const RUNS = hostileRuns(15)
-/** Rounds of so many requests for an endpoint until one of them is granted: some ask for much before they do anything. */
+/**
+ * Rounds of so many requests for an endpoint until one of them is granted: some ask for much before they do anything.
+ */
 const ROUNDS = 16
 
 /** All requests are made, or it is a failure; a slow machine needs about 50 ms for one. */

@@ -13,7 +13,9 @@ beforeAll(async () => {
 })
 afterAll(() => rm(folder, { recursive: true }))
 
-/** Settings that log to a file, and its lines with this message; they are written together, a tenth of a second late. */
+/**
+ * Settings that log to a file, and its lines with this message; they are written together, a tenth of a second late.
+ */
 function logged(name: string) {
   const file = join(folder, name)
   return {

@@ -1,4 +1,5 @@
-// A real OpenID provider on a real port (oidc-provider, certified), and a browser's way through it: redirects and cookies.
+// A real OpenID provider on a real port (oidc-provider, certified), and a browser's way through it: redirects and
+// cookies.
 import type { webcrypto } from 'node:crypto'
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'

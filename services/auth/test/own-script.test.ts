@@ -1,4 +1,5 @@
-// Addresses whose domain is written in its own script: one account under both spellings (adapters/mail/email-address.ts).
+// Addresses whose domain is written in its own script: one account under both spellings
+// (adapters/mail/email-address.ts).
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { cleanAccount } from '../src/adapters/oauth/clean-account.ts'
 import { codeIn, linkPath, startTestService, type TestService, toSignedIn } from './service.ts'

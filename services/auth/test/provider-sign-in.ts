@@ -5,7 +5,10 @@ import { type FarAccount, type SignInProviders, startSignInProviders } from './u
 export interface ProviderSignIns {
   far: SignInProviders
   service: TestService
-  /** One whole sign-in by a browser: `query` goes to GET /authorize, `brings` is what it brings back beside what it should. */
+  /**
+   * One whole sign-in by a browser: `query` goes to GET /authorize, `brings` is what it brings back beside what it
+   * should.
+   */
   signIn(name: string, account: FarAccount, more?: { query?: string; brings?: Record<string, string> }): Promise<SignIn>
   /** The same up to the provider's page; the returned functions continue from there. */
   begin(name: string, account: FarAccount, query?: string): Promise<BegunSignIn>

@@ -1,4 +1,5 @@
-// DATABASE_REPLICA_URL with a real standby: lists come from it, and show what their caller wrote; nothing else reads from it.
+// DATABASE_REPLICA_URL with a real standby: lists come from it, and show what their caller wrote; nothing else reads
+// from it.
 import { type PostgresPair, startPostgresPair } from '@services/common/testing/database/postgres-pair'
 import { afterAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { auth } from './command-line.ts'

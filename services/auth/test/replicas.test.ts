@@ -1,5 +1,5 @@
-// Replicas of one service on one database whose machines' clocks differ, or whose settings do, as they do while a change of
-// them rolls out.
+// Replicas of one service on one database whose machines' clocks differ, or whose settings do, as they do while a
+// change of them rolls out.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newKey } from './encryption-keys.ts'
 import { codeIn, linkPath, startTestService, type TestService } from './service.ts'

@@ -31,7 +31,7 @@ export interface TestService {
   otherBrowser(): Pick<TestService, 'get' | 'post' | 'submit'>
   /** Authorization of an admin token made from the secret. */
   admin: { authorization: string }
-  /** Waits until no message is requested or on its way: before the clock goes on, or what was not sent is looked for. */
+  /** Waits until no message is requested or on its way, before the clock advances or messages are counted. */
   settled(): Promise<void>
   /** A new user, made by an admin, with the session of a first sign-in: a fifth of the work of `signedUp`. */
   signedIn(email?: string, password?: string): Promise<SignedIn>
@@ -231,7 +231,7 @@ function doorOf(
   }
 }
 
-/** Another process of a service, on its database and with its clock, whose requests may take one second. It delivers nothing. */
+/** Another process of a service, with its database and clock, whose requests have one second. It delivers nothing. */
 export const startImpatient = ({ deps, clock }: TestService, settings: Record<string, string> = {}) =>
   startTestService(
     {

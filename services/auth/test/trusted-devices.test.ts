@@ -1,5 +1,5 @@
-// A trusted device replaces the second factor at sign-ins of its user, and nothing else. Acts that it is not enough for:
-// ../src/core/freshness/ways-in.test.ts. Calls of the public library: auth-js/trusted-devices.ts.
+// A trusted device replaces the second factor at sign-ins of its user, and nothing else. Acts that it is not enough
+// for: ../src/core/freshness/ways-in.test.ts. Calls of the public library: auth-js/trusted-devices.ts.
 import { createLogger } from '@services/common/telemetry/logger'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'

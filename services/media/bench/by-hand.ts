@@ -37,9 +37,9 @@ interface Probed {
 }
 
 /**
- * The commands of contract/media.md 5.9 as typed in a shell: probe, and one command for four files (for a gif three: itself is
- * kept). The GIF comes from our writer behind a pipe; with ffmpeg's palette that is made first. The poster's last step, checks of
- * the results and all else are left out.
+ * The commands of contract/media.md 5.9 as typed in a shell: probe, and one command for four files (for a gif three:
+ * itself is kept). The GIF comes from our writer behind a pipe; with ffmpeg's palette that is made first. The poster's
+ * last step, checks of the results and all else are left out.
  */
 export async function runByHand(
   source: string,

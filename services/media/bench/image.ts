@@ -1,4 +1,5 @@
-// The service as its image runs it, from its bundle (infra/bundle): CPU of a start, and memory when idle. Part of `pnpm bench`.
+// The service as its image runs it, from its bundle (infra/bundle): CPU of a start, and memory when idle. Part of
+// `pnpm bench`.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

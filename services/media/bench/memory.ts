@@ -60,8 +60,8 @@ const MEMORY_CLIPS: MemoryClip[] = [
 ]
 
 /**
- * Measures the private bytes of all programs of one upload at once, and the resident ones of the service, on an idle machine.
- * Skips clips whose encoder the machine's ffmpeg lacks. `chosen` is a part of the names.
+ * Measures the private bytes of all programs of one upload at once, and the resident ones of the service, on an idle
+ * machine. Skips clips whose encoder the machine's ffmpeg lacks. `chosen` is a part of the names.
  */
 export async function memoryOfPrograms(
   report: ReturnType<typeof startReport>,

@@ -1,5 +1,5 @@
-// Real recordings, from packages that pip and apt-get download; they are too large for the repository, and test patterns encode
-// differently. Used by: gifs.ts, clips.ts.
+// Real recordings, from packages that pip and apt-get download; they are too large for the repository, and test
+// patterns encode differently. Used by: gifs.ts, clips.ts.
 import { execFile } from 'node:child_process'
 import { copyFile, mkdir, rename, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

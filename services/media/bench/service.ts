@@ -126,7 +126,9 @@ export async function uploadForMp4(service: BenchService, path: string): Promise
 
 type Files = Record<'gif' | 'mp4' | 'webm', string>
 
-/** Streams the form itself: `fetch` with a FormData spends a third of the time of a 35 MB upload on the client's side. */
+/**
+ * Streams the form itself: `fetch` with a FormData spends a third of the time of a 35 MB upload on the client's side.
+ */
 async function send({ base }: BenchService, path: string, preference: Record<string, string>) {
   const [head, tail] = ['--b\r\nContent-Disposition: form-data; name="file"; filename="clip"\r\n\r\n', '\r\n--b--\r\n']
   const { size } = await stat(path)

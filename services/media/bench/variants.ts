@@ -9,7 +9,10 @@ const BOUND = 300
 const STILLS = ['w160', 'w320', 'w480', 'w640', 'w960'].flatMap((width) => [`${width}.jpg`, `${width}.webp`])
 const FRAMES = Array.from({ length: 10 }, (_, half) => `t${half / 2}.jpg`)
 
-/** Measures the first request of each still of 1080p clips of 5 s, one after the other: from the request to the last byte. */
+/**
+ * Measures the first request of each still of 1080p clips of 5 s, one after the other: from the request to the last
+ * byte.
+ */
 export async function measureVariants(
   report: ReturnType<typeof startReport>,
   service: BenchService,

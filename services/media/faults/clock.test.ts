@@ -1,5 +1,6 @@
 // Clocks that jump ahead or differ: items with a lifetime expire, others stay, and running work continues. The
-// service's clock is a value here. The lease of a worker uses PostgreSQL's clock, which is moved by changing stored times.
+// service's clock is a value here. The lease of a worker uses PostgreSQL's clock, which is moved by changing stored
+// times.
 import { readFile } from 'node:fs/promises'
 import { openFaultReport } from '@services/common/testing/run/fault-report'
 import { afterEach, expect, test } from 'vitest'

@@ -1,5 +1,5 @@
-// Load above capacity: 500 connections of a client that is almost idle, and uploads far above capacity. Other clients are
-// served meanwhile, memory is bounded, every connection gets an answer or is closed, and the service recovers.
+// Load above capacity: 500 connections of a client that is almost idle, and uploads far above capacity. Other clients
+// are served meanwhile, memory is bounded, every connection gets an answer or is closed, and the service recovers.
 import { once } from 'node:events'
 import { readFile, truncate, writeFile } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
@@ -47,7 +47,9 @@ async function openSlow(base: string, firstWords: string, more: string): Promise
   return socket.resume()
 }
 
-/** Client ports of the connections that the service still holds: a client that reads nothing would not notice a close. */
+/**
+ * Client ports of the connections that the service still holds: a client that reads nothing would not notice a close.
+ */
 async function heldBy({ url }: { url: string }): Promise<Set<number>> {
   const [, ...lines] = (await readFile('/proc/net/tcp', 'utf8')).trim().split('\n')
   const portOf = (address = '') => Number.parseInt(address.split(':')[1] ?? '', 16)

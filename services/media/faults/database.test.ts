@@ -1,4 +1,5 @@
-// PostgreSQL dies, starts late, or fails during a stop of the service: the cost is bounded, and nothing acknowledged is lost.
+// PostgreSQL dies, starts late, or fails during a stop of the service: the cost is bounded, and nothing acknowledged is
+// lost.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openFaultReport } from '@services/common/testing/run/fault-report'
 import { afterEach, beforeEach, expect, test } from 'vitest'

@@ -1,5 +1,5 @@
-// Behavior of media when its database fails without closing connections, becomes read-only, or fails over and loses the last
-// commits: uploads, transcoding and webhooks recover. Two real nodes, and one address that leads to either.
+// Behavior of media when its database fails without closing connections, becomes read-only, or fails over and loses the
+// last commits: uploads, transcoding and webhooks recover. Two real nodes, and one address that leads to either.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type PostgresPair, startPostgresPair } from '@services/common/testing/database/postgres-pair'
 import { type Receiver, startReceiver } from '@services/common/testing/http/receiver'

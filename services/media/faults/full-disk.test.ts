@@ -1,5 +1,5 @@
-// A file system that another program really fills at the worst moment: while a file is received, while ffmpeg writes, while
-// its output is stored. No partial file stays, nothing acknowledged is lost, and free space is enough to recover.
+// A file system that another program really fills at the worst moment: while a file is received, while ffmpeg writes,
+// while its output is stored. No partial file stays, nothing acknowledged is lost, and free space is enough to recover.
 import { randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'

@@ -75,8 +75,8 @@ async function prepare(): Promise<Prepared> {
 }
 
 /**
- * Steps of a deletion, the rounds of housekeeping before it, and the end of the transaction. The clip is deleted in the first round,
- * its files in the third.
+ * Steps of a deletion, the rounds of housekeeping before it, and the end of the transaction. The clip is deleted in the
+ * first round, its files in the third.
  */
 const sweeps: [what: string, hold: Step, roundsBefore: 0 | 1 | 2, end: 'undo' | 'letPass'][] = [
   ['the row of a clip is a tombstone', { table: 'clips', on: 'update', when: 'new.deleted_at is not null' }, 0, 'undo'],

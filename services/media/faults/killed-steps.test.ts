@@ -33,8 +33,8 @@ async function upload(prefer: string, fields: FormFields = []): Promise<Answer> 
 }
 
 /**
- * Programs of the stage's workers whose command lines have all of these words and none of the others. The sandbox around one has
- * its words too, but a program that runs itself is past the sandbox's own steps.
+ * Programs of the stage's workers whose command lines have all of these words and none of the others. The sandbox
+ * around one has its words too, but a program that runs itself is past the sandbox's own steps.
  */
 const running = async (having: string[], lacking: string[] = []) =>
   (await programsIn(stage.blobsDir)).filter(({ command: [program = '', ...args] }) => {

@@ -1,5 +1,5 @@
-// A process killed at each step of a variant: another one, or the same one started again, answers the address. The variant has
-// one row and one file, its bytes are counted once, and nothing else stays.
+// A process killed at each step of a variant: another one, or the same one started again, answers the address. The
+// variant has one row and one file, its bytes are counted once, and nothing else stays.
 import { createHash } from 'node:crypto'
 import { openFaultReport } from '@services/common/testing/run/fault-report'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -155,7 +155,9 @@ const isRunning = async (word: string) =>
     return [process.execPath, embeddedTools.ffmpeg.path].includes(program) && args.join(' ').includes(word)
   })
 
-/** Steps of an animated variant, the program or the change by which one is recognized, and the states after the kill. */
+/**
+ * Steps of an animated variant, the program or the change by which one is recognized, and the states after the kill.
+ */
 const jobSteps: [what: string, extension: string, hold: Step | string, end: 'undo' | 'letPass', left: string][] = [
   ['while its video is encoded', 'mp4', 'variant.mp4', 'undo', 'making'],
   ['while the GIF writer runs', 'gif', 'gif-program', 'undo', 'making'],

@@ -1,6 +1,8 @@
 import { readdir, readFile, readlink } from 'node:fs/promises'
 
-/** Processes that work in a directory or below it, with their command lines; those that ended meanwhile are left out. */
+/**
+ * Processes that work in a directory or below it, with their command lines; those that ended meanwhile are left out.
+ */
 export async function programsIn(directory: string): Promise<{ pid: number; command: string[] }[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
   const found = await Promise.all(

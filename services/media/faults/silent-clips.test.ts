@@ -1,5 +1,5 @@
-// A clip whose sound is silent loses it after it was encoded, by a copy. Between the two a worker is killed, or the disk fills: the
-// clip is published later, without sound, and nothing is published before.
+// A clip whose sound is silent loses it after it was encoded, by a copy. Between the two a worker is killed, or the
+// disk fills: the clip is published later, without sound, and nothing is published before.
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { openFaultReport } from '@services/common/testing/run/fault-report'

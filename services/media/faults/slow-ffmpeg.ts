@@ -19,7 +19,9 @@ export async function waitingFfmpeg(words: string) {
   return {
     path,
     release,
-    /** Reports whether such a run waits for a process that works in the directory: in a sandbox it cannot say so itself. */
+    /**
+     * Reports whether such a run waits for a process that works in the directory: in a sandbox it cannot say so itself.
+     */
     isWaiting: async (workDirectory: string) =>
       (await programsIn(workDirectory)).some(
         ({ command: [, script, ...args] }) => script === path && args.join(' ').includes(words),

@@ -213,8 +213,9 @@ export function startLoad(base: string, site: string) {
 }
 
 /**
- * Expects the four files of every clip answered 201, byte for byte, no stuck job and no finding of `blobs check --deep`.
- * After housekeeping eleven minutes later only files of clips may be left. Returns the row of the report.
+ * Expects the four files of every clip answered 201, byte for byte, no stuck job and no finding of
+ * `blobs check --deep`. After housekeeping eleven minutes later only files of clips may be left. Returns the row of the
+ * report.
  */
 export async function expectNothingLost(
   stage: Stage,

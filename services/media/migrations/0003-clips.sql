@@ -1,6 +1,7 @@
 -- Clips, and the lists of their tags.
 
--- One upload or import. A deleted clip stays as a tombstone without its owner's texts, and so answers 410 instead of 404.
+-- One upload or import. A deleted clip stays as a tombstone without its owner's texts, and so answers 410 instead of
+-- 404.
 create table {{prefix}}clips (
   id text collate "C" primary key check (id ~ '^[0-9A-Za-z]{8}$'),
   token_id uuid references {{prefix}}api_tokens (id),

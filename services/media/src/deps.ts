@@ -98,7 +98,10 @@ const PROBES = { atOnce: 4, waiting: 200, perKey: { atOnce: 2, waiting: 100 } }
 const DOWNLOADS = { atOnce: 16, waiting: 64 }
 /** Downloads of one token that may wait for each that is under way. */
 const WAITING_DOWNLOADS = 4
-/** A still takes a core for a tenth of a second. One address (or all, where addresses are unknown) gets one slot of the two. */
+/**
+ * A still takes a core for a tenth of a second. One address (or all, where addresses are unknown) gets one slot of the
+ * two.
+ */
 const STILLS = { atOnce: 2, waiting: 64, perKey: { atOnce: 1, waiting: 32 } }
 /** Uploads do not wait: that would only hold their connections open. */
 const UPLOADS = { atOnce: Number.POSITIVE_INFINITY, waiting: 0, waitMs: 0 }

@@ -90,8 +90,8 @@ async function* pages(
 }
 
 /**
- * Deletes the sources that still have no clip; from here on no clip can join them. Returns the names of their files; the caller
- * drops the references.
+ * Deletes the sources that still have no clip; from here on no clip can join them. Returns the names of their files;
+ * the caller drops the references.
  */
 export async function deleteSources(trx: Transaction<DB>, ids: readonly string[]): Promise<BlobName[]> {
   const locked = await trx

@@ -32,8 +32,8 @@ const VARIANT_SLOTS = { concurrency: 1 + RESERVE_SLOTS, maxPerTenant: 1 }
 const SCANS_AT_ONCE = 4
 
 /**
- * Deliveries mostly wait for answers. One receiver has two of these slots at most (deliver-webhook.ts); all receivers of a
- * token have half of them, and so have all retries.
+ * Deliveries mostly wait for answers. One receiver has two of these slots at most (deliver-webhook.ts); all receivers
+ * of a token have half of them, and so have all retries.
  */
 const WEBHOOK_SLOTS = { concurrency: 6, maxPerTenant: 3, maxRetries: 3 }
 

@@ -1,4 +1,5 @@
-// Captions through the API. The pixels: make/transcode/captions.slow.test.ts; lines and characters: core/captions/caption.test.ts.
+// Captions through the API. The pixels: make/transcode/captions.slow.test.ts; lines and characters:
+// core/captions/caption.test.ts.
 import { readFile } from 'node:fs/promises'
 import sharp from 'sharp'
 import { afterAll, beforeAll, expect, test } from 'vitest'

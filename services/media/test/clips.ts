@@ -147,7 +147,10 @@ const recipes = {
 
 export type ClipName = keyof typeof recipes
 
-/** Kept between runs, in the checkout: a shared folder would belong to its first user. A changed recipe gets a new folder. */
+/**
+ * Kept between runs, in the checkout: a shared folder would belong to its first user. A changed recipe gets a new
+ * folder.
+ */
 const recipeHash = createHash('sha256').update(JSON.stringify(recipes)).digest('hex').slice(0, 12)
 const directory = fileURLToPath(new URL(`../../../node_modules/.cache/media-test-clips-${recipeHash}`, import.meta.url))
 

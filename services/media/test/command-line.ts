@@ -22,7 +22,10 @@ export async function media(args: string[], settings: Record<string, string>): P
   )
 }
 
-/** The same in this process, many times as fast. One at a time, because environment and streams are those of the process. */
+/**
+ * The same in this process, many times as fast. One at a time, because environment and streams are those of the
+ * process.
+ */
 export async function mediaHere(args: string[], settings: Record<string, string>): Promise<Outcome> {
   for (const [name, value] of Object.entries(settings)) vi.stubEnv(name, value)
   const written = { stdout: '', stderr: '' }

@@ -1,5 +1,5 @@
-// A deletion meets the worker that finishes the clip's source, and whose film is shorter than the source said. Both lock
-// the source before the row of the search.
+// A deletion meets the worker that finishes the clip's source, and whose film is shorter than the source said. Both
+// lock the source before the row of the search.
 import { countLockWaits } from '@services/common/testing/database/lock-waits'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { softDeleteExpired } from '../src/core/lifecycle/delete-clip.ts'

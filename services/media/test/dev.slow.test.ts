@@ -12,7 +12,10 @@ import { gif } from './gif-bytes.ts'
 import { formOf, idIn, send } from './service.ts'
 import { eventually } from './service-process.ts'
 
-/** Starts `dev` as a terminal does: in a process group of its own, without settings of the developer's shell or this run. */
+/**
+ * Starts `dev` as a terminal does: in a process group of its own, without settings of the developer's shell or this
+ * run.
+ */
 async function startDev(dataDir: string) {
   const port = await findFreePort()
   const { PATH, HOME, NODE_COMPILE_CACHE } = process.env

@@ -1,4 +1,5 @@
-// Edits through the API: a part, a crop, another speed, no sound, a chosen poster. Exact frames: make/transcode/edits.slow.test.ts.
+// Edits through the API: a part, a crop, another speed, no sound, a chosen poster. Exact frames:
+// make/transcode/edits.slow.test.ts.
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import sharp from 'sharp'

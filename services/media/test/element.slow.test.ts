@@ -24,7 +24,10 @@ describe('<media-clip> on a page of another site', { tags: 'chromium' }, () => {
     await service?.close()
   })
 
-  /** Opens a page with the script and `body`; `told` reads the events of its elements, `requested` what it requested from us. */
+  /**
+   * Opens a page with the script and `body`; `told` reads the events of its elements, `requested` what it requested
+   * from us.
+   */
   async function open(
     body: string,
     { policy, ...options }: { policy?: string; javaScriptEnabled?: boolean; reducedMotion?: 'reduce' } = {},

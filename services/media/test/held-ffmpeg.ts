@@ -15,8 +15,8 @@ export interface HeldFfmpeg {
 }
 
 /**
- * Installs an ffmpeg that starts and then waits for the test, so that requests arrive during a transcode on any machine.
- * Holds only clips that contain the word `marked`, or only runs that make the file `making`, if one is given.
+ * Installs an ffmpeg that starts and then waits for the test, so that requests arrive during a transcode on any
+ * machine. Holds only clips that contain the word `marked`, or only runs that make the file `making`, if one is given.
  */
 export async function heldFfmpeg(marked?: string, { making }: { making?: string } = {}): Promise<HeldFfmpeg> {
   const directory = await mkdtemp(join(tmpdir(), 'held-ffmpeg-'))

@@ -1,4 +1,5 @@
-// All parts of all recordings with a pause, of songs, and of files that name no length. The others: held-pictures.test.ts.
+// All parts of all recordings with a pause, of songs, and of files that name no length. The others:
+// held-pictures.test.ts.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { clipOf } from './clips.ts'
 import { expectPart, GREY, lumasOf, near, parts, pause, recordings, song, tone, vp8 } from './held-recordings.ts'

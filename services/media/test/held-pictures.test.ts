@@ -1,4 +1,5 @@
-// Edits of sources whose pictures last unequally: screen recordings, slide shows, one moment. More: held-pictures.slow.test.ts.
+// Edits of sources whose pictures last unequally: screen recordings, slide shows, one moment. More:
+// held-pictures.slow.test.ts.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { clipOf } from './clips.ts'
 import { gif } from './gif-bytes.ts'

@@ -1,4 +1,5 @@
-// A decision about more clips than one statement can take; that of a scanner: scanner.test.ts. The others: moderation.test.ts.
+// A decision about more clips than one statement can take; that of a scanner: scanner.test.ts. The others:
+// moderation.test.ts.
 import { expect, test } from 'vitest'
 import { startTestService } from './service.ts'
 

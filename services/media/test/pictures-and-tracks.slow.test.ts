@@ -379,7 +379,8 @@ describe.for([
     for (const length of lengths) expect(Math.abs(length - seconds), `${lengths}`).toBeLessThan(0.041)
   })
 
-  // Fragments without edit lists make the first frame as much longer as AAC needs to begin (23 ms), so the picture fits no grid.
+  // Fragments without edit lists make the first frame as much longer as AAC needs to begin (23 ms), so the picture fits
+  // no grid.
   test.for<[string, string]>([
     ['25', 'frag_keyframe+empty_moov'],
     ['60', 'frag_keyframe+empty_moov'],

@@ -32,7 +32,10 @@ export async function addReadySource(deps: Deps, file: Uint8Array, start: StartT
   await insertRows(deps, rows)
 }
 
-/** Makes a source of this file ready with the files of a small GIF, which differ from those of any other source in a comment. */
+/**
+ * Makes a source of this file ready with the files of a small GIF, which differ from those of any other source in a
+ * comment.
+ */
 export async function addAlikeSource(deps: Deps, file: Uint8Array, start: StartTranscoder): Promise<void> {
   if (await isKnown(deps, file)) return
   const { rows, pathOf } = await transcodedOnce(gif(20, 12, [{ delay: 10 }]), start)

@@ -1,6 +1,6 @@
 // Renditions that every ffmpeg has to make, for three files. src/make/transcode/make-renditions.test.ts makes the usual
-// ones with the npm build, make-renditions-again.slow.test.ts those in which builds differ, and make-renditions.slow.test.ts
-// all with the ffmpeg of the machine.
+// ones with the npm build, make-renditions-again.slow.test.ts those in which builds differ, and
+// make-renditions.slow.test.ts all with the ffmpeg of the machine.
 import { createHash } from 'node:crypto'
 import { mkdtemp, readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -75,7 +75,10 @@ async function joined(name: string, type: 'h264' | 'webm', parts: [string[], str
   return clipOf(`${name}.mp4`, ['-r', '25', '-f', 'h264', '-i', both, '-c', 'copy'])
 }
 
-/** Slow: a copy of streams whose later parts differ from their beginning would have pictures that our own files never have. */
+/**
+ * Slow: a copy of streams whose later parts differ from their beginning would have pictures that our own files never
+ * have.
+ */
 export const copyTests = (anyTools: MediaTools) => {
   const [yuv420p, vp8, vp9] = [
     ['-pix_fmt', 'yuv420p'],

@@ -1,5 +1,5 @@
-// DATABASE_REPLICA_URL with a real standby: public pages and lists come from it. New clips and lists are as on the primary; a page
-// of a deleted clip may stay as long as the permitted lag.
+// DATABASE_REPLICA_URL with a real standby: public pages and lists come from it. New clips and lists are as on the
+// primary; a page of a deleted clip may stay as long as the permitted lag.
 import { type PostgresPair, startPostgresPair } from '@services/common/testing/database/postgres-pair'
 import { afterAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { gif } from './gif-bytes.ts'

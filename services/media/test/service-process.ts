@@ -18,7 +18,9 @@ export interface ServiceProcess {
 export const eventually = (read: () => unknown, expected: unknown, timeout = 60_000) =>
   vi.waitFor(async () => expect(await read()).toEqual(expected), { timeout, interval: 50 })
 
-/** `serve` in a process of its own, on a port the system gives it: one that is free now may be another test's by then. */
+/**
+ * `serve` in a process of its own, on a port the system gives it: one that is free now may be another test's by then.
+ */
 export async function startServe(
   settings: Record<string, string>,
   limits: ProcessLimits = {},

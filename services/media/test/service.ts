@@ -104,8 +104,8 @@ function directSettingsOf(databaseUrl: string, blobsDir: string): Record<string,
 }
 
 /**
- * Limits that only their own tests reach, on a busy machine too. Housekeeping runs only when a test asks for it: another
- * round would interfere.
+ * Limits that only their own tests reach, on a busy machine too. Housekeeping runs only when a test asks for it:
+ * another round would interfere.
  */
 const PATIENT = {
   ...{ firstHousekeepingMs: 3_600_000, slowBodyMs: 600_000, unreadBodyMs: 600_000, uploadWindowMs: 600_000 },
@@ -134,7 +134,8 @@ export async function startTestService(
   const { config } = readConfig(pooledSettings('MEDIA_', own))
   const log = createLogger({ name: 'media', ...config.log })
   const deps = await openDeps(config, log, {
-    // The static build starts in 2 ms, a distribution's in 100; its own are make-renditions.slow.test.ts and process.slow.test.ts.
+    // The static build starts in 2 ms, a distribution's in 100; its own are make-renditions.slow.test.ts and
+    // process.slow.test.ts.
     ...(settings.MEDIA_FFMPEG_PATH ? {} : { tools: unboxedTools }),
     ...overrides,
     now: clock.now,

@@ -12,7 +12,9 @@ import { type Answer, idIn, startTestService, type TestService } from './service
 const bytes = gif(500, 20, [{ delay: 100 }, { delay: 100, color: 1 }])
 const HOUR_SECONDS = 3600
 
-/** Everything that a token and visitors of its clip get to see of known bytes: answers with their headers, and events. */
+/**
+ * Everything that a token and visitors of its clip get to see of known bytes: answers with their headers, and events.
+ */
 async function watchUpload(service: TestService): Promise<Record<string, object>> {
   const { token, id: tokenId } = await service.newToken()
   const receiver = await startReceiver()

@@ -1,4 +1,5 @@
-// Types of sources that an operator adds to the usual three. Exact frames of each: make/transcode/source-types.slow.test.ts.
+// Types of sources that an operator adds to the usual three. Exact frames of each:
+// make/transcode/source-types.slow.test.ts.
 import { execFile } from 'node:child_process'
 import { chmod, readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'

@@ -39,7 +39,8 @@ test('clients that read nothing are disconnected; one that reads slowly gets its
   const stalled = Array.from({ length: 20 }, () => ask(service, path))
   const slow = ask(service, path)
   let received = 0
-  // A little at a time until the readers that took nothing are gone, and then the rest. The connection of the upload may be left.
+  // A little at a time until the readers that took nothing are gone, and then the rest. The connection of the upload
+  // may be left.
   for await (const chunk of slow) {
     received += chunk.length
     if (received < LARGE / 2 && (await connectionsOf(service)) > 2) await sleep(50)

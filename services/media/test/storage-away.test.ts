@@ -1,4 +1,5 @@
-// A bucket that is away while a variant is made, or while expired clips are deleted: neither is lost, and nothing expired comes back.
+// A bucket that is away while a variant is made, or while expired clips are deleted: neither is lost, and nothing
+// expired comes back.
 import { randomUUID } from 'node:crypto'
 import { beforeEach, expect, test } from 'vitest'
 import { parseFixedVariant, type Variant } from '../src/core/variants/variant.ts'

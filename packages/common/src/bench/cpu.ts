@@ -10,7 +10,9 @@ export function cpuSeconds(pid: number | 'self'): number {
   return ticks / TICKS_PER_SECOND
 }
 
-/** CPU seconds of a process, its descendants (such as a server with a process per connection) and those that have ended. */
+/**
+ * CPU seconds of a process, its descendants (such as a server with a process per connection) and those that have ended.
+ */
 export function cpuSecondsOfAll(pid: number): number {
   return familyOf(pid).reduce((total, member) => total + (whileItRuns(() => cpuSeconds(member)) ?? 0), 0)
 }
@@ -37,7 +39,9 @@ function familyOf(pid: number): number[] {
   return family
 }
 
-/** Children of a process by the thread that started each: a fraction of the time that all processes of the machine take. */
+/**
+ * Children of a process by the thread that started each: a fraction of the time that all processes of the machine take.
+ */
 function childrenOf(pid: number): number[] {
   const threads = whileItRuns(() => readdirSync(`/proc/${pid}/task`)) ?? []
   const lists = threads.map((id) => whileItRuns(() => readFileSync(`/proc/${pid}/task/${id}/children`, 'utf8')))

@@ -15,7 +15,10 @@ import {
   resultText,
 } from './results.ts'
 
-/** `settings` names the variables that change a run; `script` is the one of package.json, `file` the name of its results. */
+/**
+ * `settings` names the variables that change a run; `script` is the one of package.json, `file` the name of its
+ * results.
+ */
 export function startReport(
   service: string,
   settings: readonly string[],

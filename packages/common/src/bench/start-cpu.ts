@@ -6,8 +6,8 @@ const BOUND_SECONDS = 0.6
 const STARTS = 5
 
 /**
- * Adds a row: CPU of the service from the start of its process to its first answer, with that of the programs it runs. The first
- * start does not count: it compiles what the image has compiled.
+ * Adds a row: CPU of the service from the start of its process to its first answer, with that of the programs it runs.
+ * The first start does not count: it compiles what the image has compiled.
  */
 export async function startCpu(
   report: ReturnType<typeof startReport>,

@@ -166,10 +166,10 @@ export function readEnvFile(path: string): Environment {
 const AROUND = 'the value begins or ends with white space'
 
 /**
- * Reads every variable: `PREFIX_NAME`, then `NAME`, then the aliases; first in the environment, then in the file. Empty means
- * unset. Throws one ConfigError with all problems and all unknown names: a misspelt name often explains a missing one.
- * `warnings` lists the unknown names when there is no problem. Names with `foreignPrefix` are those of another system
- * with the same settings; they are not read.
+ * Reads every variable: `PREFIX_NAME`, then `NAME`, then the aliases; first in the environment, then in the file. Empty
+ * means unset. Throws one ConfigError with all problems and all unknown names: a misspelt name often explains a missing
+ * one. `warnings` lists the unknown names when there is no problem. Names with `foreignPrefix` are those of another
+ * system with the same settings; they are not read.
  */
 export function readVariables<V extends Variables>(
   variables: V,

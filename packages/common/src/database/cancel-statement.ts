@@ -12,9 +12,10 @@ interface Wire extends pg.Connection {
 }
 
 /**
- * Cancels the running statement and its transaction, and then closes the connection. Closing is not enough: a statement that waits
- * for a lock runs on and may commit. Neither is cancelling: a late cancel could hit another caller's statement. Closing first would
- * make a pooler forget the key. Uses TLS where the client does: a proxy may accept nothing else, and the key must stay secret.
+ * Cancels the running statement and its transaction, and then closes the connection. Closing is not enough: a statement
+ * that waits for a lock runs on and may commit. Neither is cancelling: a late cancel could hit another caller's
+ * statement. Closing first would make a pooler forget the key. Uses TLS where the client does: a proxy may accept
+ * nothing else, and the key must stay secret.
  */
 export function cancelStatement(client: pg.Client, onLost: (err: Error) => void): void {
   const { host, port, ssl, sslNegotiation, processID, secretKey } = client as unknown as {

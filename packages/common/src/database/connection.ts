@@ -22,7 +22,9 @@ export interface ClientHooks {
 
 const READ_TIMEOUT = 'Query read timeout'
 
-/** Comment in a statement that PostgreSQL plans for each set of values, because they decide the plan: it gets no name. */
+/**
+ * Comment in a statement that PostgreSQL plans for each set of values, because they decide the plan: it gets no name.
+ */
 export const PLANNED_EACH_TIME = '/* planned each time */'
 
 /** SQLSTATE of a server that is read-only, stopping, or a pooler without one; a reconnect may reach another. */
@@ -32,8 +34,8 @@ const USELESS_STATES = /^(25006|57P0[1-5]|08...)$/
 const LOST_NAME_STATES = /^(26000|42P05)$/
 
 /**
- * Names every parametrised statement, so that PostgreSQL parses and plans it once per connection. Query builders emit a bounded
- * set of texts; past the bound (a list of varying length) statements stay unnamed.
+ * Names every parametrised statement, so that PostgreSQL parses and plans it once per connection. Query builders emit a
+ * bounded set of texts; past the bound (a list of varying length) statements stay unnamed.
  */
 export class PreparingClient extends pg.Client {
   /** Whether its server accepts no writes or is silent; the pool drops it. */

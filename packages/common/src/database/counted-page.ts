@@ -19,8 +19,8 @@ export const MAX_COUNTED = 10_000
 export const MAX_OFFSET = 1_000_000
 
 /**
- * The CTEs `counted` (one row, `total`) and `page` (the page's rows of `select`). For conditions that an index serves: neither
- * of the two scans reads more than it needs.
+ * The CTEs `counted` (one row, `total`) and `page` (the page's rows of `select`). For conditions that an index serves:
+ * neither of the two scans reads more than it needs.
  */
 export const countedPage = (select: RawBuilder<unknown>, order: RawBuilder<unknown>, { limit, offset }: PageOf) => sql`
   counted as (select count(*)::integer as total from (${select} limit ${sql.lit(MAX_COUNTED + 1)}) matching),
@@ -32,7 +32,10 @@ export const scannedPage = (select: RawBuilder<unknown>, order: RawBuilder<unkno
   counted as (select count(*)::integer as total from found),
   page as (select * from found order by ${order} limit ${limit} offset ${offset})`
 
-/** The total of `select`, by the rows of its page, which name `counted.total`, and how many items they show; else by the planner. */
+/**
+ * The total of `select`, by the rows of its page, which name `counted.total`, and how many items they show; else by the
+ * planner.
+ */
 export async function totalOf<DB>(
   db: Kysely<DB>,
   select: RawBuilder<unknown>,

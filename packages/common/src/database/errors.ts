@@ -2,8 +2,9 @@
 import pg from 'pg'
 
 /**
- * SQLSTATE codes that mean "not now": connection failure, shutdown, start-up, too many connections, time limit, deadlock,
- * conflict, held lock. Also a full disk or memory, a server demoted to standby, and a statement name that a pooler lost.
+ * SQLSTATE codes that mean "not now": connection failure, shutdown, start-up, too many connections, time limit,
+ * deadlock, conflict, held lock. Also a full disk or memory, a server demoted to standby, and a statement name that a
+ * pooler lost.
  */
 const UNAVAILABLE_STATES = /^(08...|53...|57P0[1-5]|57014|25P0[34]|25006|55P03|40P01|40001|26000|42P05)$/
 const UNAVAILABLE_ERRNO =

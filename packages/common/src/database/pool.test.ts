@@ -177,7 +177,10 @@ async function abandonedOn(query: string, open: (url: string) => Promise<Detour>
     detour,
     lines,
     sleeping,
-    /** Asks, does `meanwhile` when the statement runs, ends the time of the request, and has the answer that it took too long. */
+    /**
+     * Asks, does `meanwhile` when the statement runs, ends the time of the request, and has the answer that it took too
+     * long.
+     */
     async abandon(meanwhile = () => {}) {
       const answer = app.inject('/')
       await expect.poll(sleeping).toBe(1)

@@ -96,8 +96,8 @@ export function openDatabase<DB>(options: DatabaseOptions): Database<DB> {
     }),
   })
   if (addresses.count > 1) attemptEachAddress(pool, addresses)
-  // A broken connection fails its running statement. Between two statements of a transaction it has none, and without a listener
-  // its error would end the process.
+  // A broken connection fails its running statement. Between two statements of a transaction it has none, and without a
+  // listener its error would end the process.
   const logLoss = (err: Error) => {
     // The pool reports itself closed before its connections have ended.
     if (!pool.ending) options.log.warn({ err }, 'database connection lost')
@@ -130,8 +130,8 @@ export function openDatabase<DB>(options: DatabaseOptions): Database<DB> {
 const sessionLimits = (statementWithinMs: number) => ({
   // pg leaves out a number 0, and the limit of the role would apply.
   statement_timeout: String(statementWithinMs) as unknown as number,
-  // A second longer: a statement that waits for locks of a silent client's transaction must end first. Otherwise it would get
-  // the locks, and hold them as long again if its client is silent too.
+  // A second longer: a statement that waits for locks of a silent client's transaction must end first. Otherwise it
+  // would get the locks, and hold them as long again if its client is silent too.
   idle_in_transaction_session_timeout: STATEMENT_WITHIN_MS + 1_000,
 })
 

@@ -15,7 +15,10 @@ export interface DatabaseAddress {
   pooler?: 'none' | 'transaction' | undefined
 }
 
-/** Leads past the pooler, to sessions of our own: for LISTEN, migrations and commands. The fallbacks are further poolers. */
+/**
+ * Leads past the pooler, to sessions of our own: for LISTEN, migrations and commands. The fallbacks are further
+ * poolers.
+ */
 export function pastPooler<Address extends DatabaseAddress>(database: Address): Address {
   const { url, directUrl = url } = database
   return directUrl === url ? database : { ...database, url: directUrl, fallbackUrls: [], pooler: 'none' }
@@ -40,7 +43,10 @@ const STATEMENT_MODE = 'DATABASE_POOLER=transaction needs pool_mode = transactio
 /** Error code of PgBouncer for `begin` in statement mode. */
 const PROTOCOL_VIOLATION = '08P01'
 
-/** Throws a ConfigError with the setting that a pooler in transaction mode lacks, or with an address of another database. */
+/**
+ * Throws a ConfigError with the setting that a pooler in transaction mode lacks, or with an address of another
+ * database.
+ */
 export async function checkPooler(pool: pg.Pool, address: DatabaseAddress): Promise<void> {
   await refuseOtherDatabase(pool, address)
   if (address.pooler !== 'transaction') return

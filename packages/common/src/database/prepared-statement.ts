@@ -8,8 +8,9 @@ class Placeholder {
 }
 
 /**
- * Builds and compiles a statement once per database handle. Building costs about as much as sending (11 % of the CPU of GET
- * /user), so use it on hot paths only. `build` receives placeholders: it cannot branch on values or calculate with them.
+ * Builds and compiles a statement once per database handle. Building costs about as much as sending (11 % of the CPU of
+ * GET /user), so use it on hot paths only. `build` receives placeholders: it cannot branch on values or calculate with
+ * them.
  */
 export function prepared<DB, Values extends object, Row>(
   build: (db: Kysely<DB>, values: Values) => { compile(db: Kysely<DB>): CompiledQuery<Row> },

@@ -21,7 +21,10 @@ type Work<DB, Result> = (db: Kysely<DB>) => Promise<Result>
 export interface Reads<DB> {
   /** Reads everything that was committed before the call. */
   current<Result>(work: Work<DB, Result>): Promise<Result>
-  /** Reads what was committed DATABASE_REPLICA_MAX_LAG ago, or later; a result that is not final is read from the primary. */
+  /**
+   * Reads what was committed DATABASE_REPLICA_MAX_LAG ago, or later; a result that is not final is read from the
+   * primary.
+   */
   recent<Result>(work: Work<DB, Result>, isFinal?: (result: Result) => boolean): Promise<Result>
   /** NaN while it cannot be measured; undefined without a replica. */
   lagSeconds(): number | undefined
@@ -166,7 +169,10 @@ export const readsOf = <DB>(db: Kysely<DB>): Reads<DB> => ({
   close: async () => {},
 })
 
-/** End of the written log. The end of the inserted log stays ahead while a transaction is open, so that lists would wait. */
+/**
+ * End of the written log. The end of the inserted log stays ahead while a transaction is open, so that lists would
+ * wait.
+ */
 async function positionOf<DB>(primary: Kysely<DB>): Promise<string> {
   const { rows } = await sql<{ position: string }>`select pg_current_wal_lsn()::text as position`.execute(primary)
   return rows[0]?.position as string

@@ -10,7 +10,10 @@ export function databaseAttributes(url = ''): Attributes {
   }
 }
 
-/** Runs a statement in a client span named after its operations and tables (`SELECT users`), without its text, which may hold values. */
+/**
+ * Runs a statement in a client span named after its operations and tables (`SELECT users`), without its text, which may
+ * hold values.
+ */
 export function tracedStatement<Result>(
   text: string,
   database: Attributes,

@@ -1,4 +1,5 @@
-// The script `cli:dev`: the command line of the service in whose folder it is called, with the settings of its running `dev`.
+// The script `cli:dev`: the command line of the service in whose folder it is called, with the settings of its running
+// `dev`.
 import { existsSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'

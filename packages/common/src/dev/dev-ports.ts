@@ -21,7 +21,9 @@ export async function findTakenPorts<Wanted extends { port: number }>(wanted: Wa
   return taken
 }
 
-/** Suggests settings such as `AUTH_PORT=8083 MEDIA_PORT=8084`: the next free port above each, different from `others`. */
+/**
+ * Suggests settings such as `AUTH_PORT=8083 MEDIA_PORT=8084`: the next free port above each, different from `others`.
+ */
 export async function suggestPorts(instead: WantedPort[], others: WantedPort[] = []): Promise<string> {
   const avoided = new Set([...instead, ...others].map(({ port }) => port))
   const settings: string[] = []
@@ -43,7 +45,10 @@ const PARTS = 32
 
 const givenOut = new Set<number>()
 
-/** Finds a free port that no connection, no later call and no neighbouring process takes, even while its server restarts. */
+/**
+ * Finds a free port that no connection, no later call and no neighbouring process takes, even while its server
+ * restarts.
+ */
 export async function findFreePort(): Promise<number> {
   const size = Math.floor((CHOSEN_PORTS.below - CHOSEN_PORTS.from) / PARTS)
   const first = CHOSEN_PORTS.from + (process.pid % PARTS) * size

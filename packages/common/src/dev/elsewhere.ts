@@ -1,5 +1,5 @@
-// Data folders that a dev of this clone has used, so that a command that looks into another one can name them. Each has a
-// file of its own, so that starts at once overwrite nothing of each other.
+// Data folders that a dev of this clone has used, so that a command that looks into another one can name them. Each has
+// a file of its own, so that starts at once overwrite nothing of each other.
 import { createHash } from 'node:crypto'
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -28,7 +28,9 @@ export async function rememberDataRoot(root: string, list = LIST): Promise<void>
 
 const fileIn = (list: string, root: string) => join(list, createHash('sha256').update(root).digest('hex'))
 
-/** Names the data of a dev that runs this service on another folder than `root`, as ` Dev runs with DEV_DATA_DIR='…'.` */
+/**
+ * Names the data of a dev that runs this service on another folder than `root`, as ` Dev runs with DEV_DATA_DIR='…'.`
+ */
 export async function describeElsewhere(service: string, root: string, list = LIST): Promise<string> {
   const others = (await rootsIn(list)).filter((other) => other !== root)
   const running = await Promise.all(others.map((other) => findRunning(join(other, service))))

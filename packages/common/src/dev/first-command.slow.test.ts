@@ -1,5 +1,5 @@
-// Any command may be a new user's first, and leaves a clone in which all others work. Each test has its own clone and the machine's
-// Node; packages come from the local store.
+// Any command may be a new user's first, and leaves a clone in which all others work. Each test has its own clone and
+// the machine's Node; packages come from the local store.
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'

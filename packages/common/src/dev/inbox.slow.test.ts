@@ -68,7 +68,10 @@ describe('in a browser', { tags: 'chromium' }, () => {
   })
 })
 
-/** Whether the border around the mail and the middle of the mail are white, light or dark, by the pixels of a screenshot. */
+/**
+ * Whether the border around the mail and the middle of the mail are white, light or dark, by the pixels of a
+ * screenshot.
+ */
 async function lookOfFrame(page: Page): Promise<unknown> {
   const shot = (await page.locator('iframe').screenshot()).toString('base64')
   return page.evaluate(`(async () => {

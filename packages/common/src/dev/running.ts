@@ -1,5 +1,5 @@
-// The dev that uses a data folder, in its `running.json`: a second dev refuses it, and the demo reads its addresses. The
-// file of an ended process is void, even if another process has its pid. Tests: running.test.ts.
+// The dev that uses a data folder, in its `running.json`: a second dev refuses it, and the demo reads its addresses.
+// The file of an ended process is void, even if another process has its pid. Tests: running.test.ts.
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -30,8 +30,8 @@ async function isThere({ pid, birth }: Running): Promise<boolean> {
 }
 
 /**
- * Claims the folder for this process. Throws a sentence when another dev uses it, and waits for one that is stopping. Of two that
- * claim it at the same moment, the port or the lock of PostgreSQL's data ends one.
+ * Claims the folder for this process. Throws a sentence when another dev uses it, and waits for one that is stopping.
+ * Of two that claim it at the same moment, the port or the lock of PostgreSQL's data ends one.
  */
 export async function claimDataDir(dataDir: string, name: string, portVariable: string): Promise<void> {
   await mkdir(dataDir, { recursive: true })

@@ -12,9 +12,9 @@ interface Expired {
 }
 
 /**
- * Deletes expired rows, oldest first, in batches that skip locked rows; yields after each. The order makes the planner use the
- * index, whatever share of the table has expired. Each batch resumes at the last row: from the start, it would pass all deleted
- * rows again until they are vacuumed.
+ * Deletes expired rows, oldest first, in batches that skip locked rows; yields after each. The order makes the planner
+ * use the index, whatever share of the table has expired. Each batch resumes at the last row: from the start, it would
+ * pass all deleted rows again until they are vacuumed.
  */
 export async function* deleteInBatches<DB>(
   db: Kysely<DB>,

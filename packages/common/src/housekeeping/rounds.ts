@@ -59,8 +59,8 @@ export async function runRound(kinds: Kinds, { log, now, everyMs, runs, stopping
 }
 
 /**
- * Calls `round` after `firstMs`, then `everyMs` after each end. The returned function stops it and waits for the step in
- * hand.
+ * Calls `round` after `firstMs`, then `everyMs` after each end. The returned function stops it and waits for the step
+ * in hand.
  */
 export function startRounds(
   round: (stopping: AbortSignal) => Promise<void>,

@@ -37,7 +37,9 @@ export function readTrustedHeader(
 
 const entryOf = (value: string, entry: Entry): string => value.split(',').at(entry === 'last' ? -1 : 0) ?? ''
 
-/** Parses an address as proxies write it: with or without port, zone, brackets and quotes. IPv4 in IPv6 becomes IPv4. */
+/**
+ * Parses an address as proxies write it: with or without port, zone, brackets and quotes. IPv4 in IPv6 becomes IPv4.
+ */
 export function parseAddress(text: string): string | undefined {
   const bare = /^(?:\[([^\]]*)\](?::\d{1,5})?|([\d.]+):\d{1,5}|([^"[\]]*))$/.exec(unquoted(text.trim()))
   const [address = ''] = (bare?.[1] ?? bare?.[2] ?? bare?.[3] ?? '').split('%', 1)

@@ -21,8 +21,8 @@ const MS_WHILE_STOPPING = 1_000
 
 export interface UnreadBodies {
   /**
-   * Reads and discards the rest of a body after the answer, within bounds. A connection that ends with the answer (HTTP/1.0,
-   * `Connection: close`) is closed for writing at once and for reading after the body.
+   * Reads and discards the rest of a body after the answer, within bounds. A connection that ends with the answer
+   * (HTTP/1.0, `Connection: close`) is closed for writing at once and for reading after the body.
    */
   watch(app: FastifyInstance): void
   /** Writes the last answer to a connection whose bytes are no HTTP, and discards the rest. */
@@ -52,8 +52,8 @@ export function openUnreadBodies(bounds: Partial<UnreadBodyBounds> = {}): Unread
   }
 
   /**
-   * Discards bytes up to the limits; the returned function stops. `source` is the request if there is one, because Node does not
-   * resume a socket that its parser paused.
+   * Discards bytes up to the limits; the returned function stops. `source` is the request if there is one, because Node
+   * does not resume a socket that its parser paused.
    */
   function discard(source: Readable, socket: Socket): () => void {
     const [oldest] = readOn

@@ -36,7 +36,8 @@ export function installErrorHandler(app: FastifyInstance, answers: ErrorAnswers)
     reply.header('allow', [...allowed].join(', '))
     return answers.common('method_not_allowed', undefined, undefined)
   }
-  // Refused before the body is read. The router takes a wrong method of `/media/upload` for `/media/:id`; the exact path decides.
+  // Refused before the body is read. The router takes a wrong method of `/media/upload` for `/media/:id`; the exact
+  // path decides.
   app.addHook('onRequest', (request, reply, done) => {
     const isOther = request.routeOptions.url?.includes(':') && routes.has(pathOf(request))
     done(request.is404 || isOther ? explainUnrouted(request, reply) : undefined)

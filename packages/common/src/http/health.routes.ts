@@ -18,8 +18,8 @@ const Warnings = { type: 'array', items: { type: 'string' }, description: 'Fault
 const READY_WITHIN_MS = 2_000
 
 /**
- * Registers `/health/live`, always 200, and `/health/ready`: 503 while stopping or without a writable database. `warnings`
- * are public. Only an operator can repair their causes, so the status stays 200.
+ * Registers `/health/live`, always 200, and `/health/ready`: 503 while stopping or without a writable database.
+ * `warnings` are public. Only an operator can repair their causes, so the status stays 200.
  */
 export function healthRoutes(
   app: FastifyInstance,

@@ -67,8 +67,8 @@ test('a request is logged with its own method and the pattern of its route, what
 
 describe('pipelined requests', () => {
   /**
-   * Counts how many requests are worked on at once; each takes a while, and the first ones longest. None ends before all
-   * `connections` have one.
+   * Counts how many requests are worked on at once; each takes a while, and the first ones longest. None ends before
+   * all `connections` have one.
    */
   async function slowServer(connections: number) {
     const app = Fastify()

@@ -16,7 +16,9 @@ export const requestId = (header: string | undefined) => (request: IncomingMessa
   return typeof inherited === 'string' && inherited !== '' ? inherited.slice(0, MAX_REQUEST_ID) : randomUUID()
 }
 
-/** Sets the headers of every answer. Pages replace the policy; caching is off by default because answers hold tokens. */
+/**
+ * Sets the headers of every answer. Pages replace the policy; caching is off by default because answers hold tokens.
+ */
 export function secureHeaders(app: FastifyInstance, externalUrl: string, own?: Record<string, string>): void {
   app.addHook('onRequest', (request, reply, done) => {
     reply.headers({ ...secureHeadersOf(request, externalUrl), ...own })
@@ -35,7 +37,10 @@ export const secureHeadersOf = ({ id }: FastifyRequest, externalUrl: string) => 
   'x-request-id': id,
 })
 
-/** Answers 503 to new requests while the process stops, and closes each connection after its answer: idle ones delay the stop. */
+/**
+ * Answers 503 to new requests while the process stops, and closes each connection after its answer: idle ones delay the
+ * stop.
+ */
 export function refuseWhileStopping(app: FastifyInstance, isStopping: () => boolean, refusal: () => ApiError): void {
   app.addHook('onSend', (_request, reply, payload, done) => {
     if (isStopping()) reply.header('connection', 'close')
@@ -105,8 +110,8 @@ export function logRequests(app: FastifyInstance): void {
 }
 
 /**
- * Requires exactly one Host header (RFC 9112 3.2): a proxy might read another of two. Needs `requireHostHeader: false`, because
- * Node's refusal has no body.
+ * Requires exactly one Host header (RFC 9112 3.2): a proxy might read another of two. Needs `requireHostHeader: false`,
+ * because Node's refusal has no body.
  */
 export function requireOneHost(app: FastifyInstance, refusal: () => ApiError): void {
   app.addHook('onRequest', ({ raw }, _reply, done) => {
@@ -125,8 +130,9 @@ export const hasBody = (headers: IncomingHttpHeaders): boolean =>
 const COMPRESSED = /\b(gzip|deflate|compress|br|zstd)\b/i
 
 /**
- * Refuses compressed bodies (RFC 9110 8.4) and transfer codings other than `chunked`, which would be read as broken bodies. The
- * latter is 400 instead of the 501 of RFC 9112 6.1: callers must not be able to cause server errors, which raise alarms.
+ * Refuses compressed bodies (RFC 9110 8.4) and transfer codings other than `chunked`, which would be read as broken
+ * bodies. The latter is 400 instead of the 501 of RFC 9112 6.1: callers must not be able to cause server errors, which
+ * raise alarms.
  */
 export function refuseCodedBodies(
   app: FastifyInstance,

@@ -27,8 +27,9 @@ export interface RequestTelemetry {
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
 
 /**
- * Records a server span and a duration per request, by the semantic conventions for HTTP. The span is named after the route
- * (`GET /admin/users/{user_id}`) and has `http.route.params.<key>` attributes. `externalUrl` gives the callers' scheme.
+ * Records a server span and a duration per request, by the semantic conventions for HTTP. The span is named after the
+ * route (`GET /admin/users/{user_id}`) and has `http.route.params.<key>` attributes. `externalUrl` gives the callers'
+ * scheme.
  */
 export function openRequestTelemetry(
   service: string,
@@ -129,7 +130,10 @@ function measuredAttributes(request: FastifyRequest, scheme: string): Attributes
 
 const LONGEST_TEXT = 255
 
-/** Attributes only of spans, not of metrics: no client address, no query. A route parameter may hold any text of the caller. */
+/**
+ * Attributes only of spans, not of metrics: no client address, no query. A route parameter may hold any text of the
+ * caller.
+ */
 function describe(request: FastifyRequest): Attributes {
   const { hostname, port, headers } = request
   const route = routeOf(request)

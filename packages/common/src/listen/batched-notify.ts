@@ -17,7 +17,10 @@ interface NotificationOptions {
 }
 
 export interface Notifications {
-  /** Notifies the channel's listeners once the transaction is committed; a payload that is repeated within the interval once. */
+  /**
+   * Notifies the channel's listeners once the transaction is committed; a payload that is repeated within the interval
+   * once.
+   */
   send(trx: AnyTransaction, payload: string): Promise<void>
   /** Sends what waits for the interval, and resolves when all is sent. */
   flush(): Promise<void>

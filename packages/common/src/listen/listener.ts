@@ -6,7 +6,10 @@ import { checkIdleConnections } from '../database/check-idle-connections.ts'
 import { addressesOf, requireWrites } from '../database/failover.ts'
 import { createListenCheck, type ListenCheckOptions } from './probe-listener.ts'
 
-/** Interval of checks: a quiet connection may be dead, or lead to a replaced primary. Its loss starts the checks of all others. */
+/**
+ * Interval of checks: a quiet connection may be dead, or lead to a replaced primary. Its loss starts the checks of all
+ * others.
+ */
 const CHECK_EVERY_MS = 2_000
 const ANSWER_WITHIN_MS = 3_000
 

@@ -1,5 +1,6 @@
 // Applies migrations (migration-files.ts), one process at a time, by an advisory lock. No request waits a second for a
-// migration. A statement that does not get its lock soon gives up and is tried again. Behaviour: contract/database.md 6.
+// migration. A statement that does not get its lock soon gives up and is tried again. Behaviour:
+// contract/database.md 6.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Kysely, sql } from 'kysely'
 import type { Logger } from 'pino'
@@ -33,7 +34,10 @@ export interface MigrationState {
 /** Longest wait for a table's lock. All later requests for the table queue behind it. */
 const LOCK_WITHIN_MS = 800
 
-/** Bound of the attempts: a long transaction has five minutes to end, since each attempt takes LOCK_WITHIN_MS + LOCK_RETRY_MS. */
+/**
+ * Bound of the attempts: a long transaction has five minutes to end, since each attempt takes LOCK_WITHIN_MS +
+ * LOCK_RETRY_MS.
+ */
 const MAX_LOCK_ATTEMPTS = 100
 const LOCK_RETRY_MS = 2_200
 
@@ -64,8 +68,8 @@ export async function onMigrationConnection<Result>(
 }
 
 /**
- * Applies pending migrations and logs each; throws the first failure. Earlier ones stay applied, and the next run resumes there:
- * in a file that runs alone with its first statement.
+ * Applies pending migrations and logs each; throws the first failure. Earlier ones stay applied, and the next run
+ * resumes there: in a file that runs alone with its first statement.
  */
 export async function migrate(options: MigrateOptions, log: Logger): Promise<void> {
   if ((await pendingMigrations(options)).length === 0) return
@@ -193,7 +197,10 @@ async function withLockTimeout<Result>(
   }
 }
 
-/** Polls for the lock: a session that waits inside PostgreSQL keeps a snapshot, which a concurrent index build waits for. */
+/**
+ * Polls for the lock: a session that waits inside PostgreSQL keeps a snapshot, which a concurrent index build waits
+ * for.
+ */
 async function holdingLock(db: AnyDatabase, table: string, log: Logger, work: () => Promise<void>): Promise<void> {
   const lock = sql`hashtextextended(${table}, 0)`
   const isHeld = async () =>

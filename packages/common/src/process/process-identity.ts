@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
 
 /**
- * Start time in kernel ticks, to distinguish processes with one pid. Undefined after the end, also before the parent has collected
- * it, and except on Linux.
+ * Start time in kernel ticks, to distinguish processes with one pid. Undefined after the end, also before the parent
+ * has collected it, and except on Linux.
  */
 export async function processBirth(pid: number | 'self'): Promise<string | undefined> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')

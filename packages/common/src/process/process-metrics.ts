@@ -40,7 +40,9 @@ export function observeTogether(
   return () => meter.removeBatchObservableCallback(observe, instruments)
 }
 
-/** Bounds a question that may fail or hang: one at a time for all exports, and undefined for a failure or a late answer. */
+/**
+ * Bounds a question that may fail or hang: one at a time for all exports, and undefined for a failure or a late answer.
+ */
 export function askedInTime<Answer>(
   ask: () => Promise<Answer>,
   withinMs: number = ANSWER_WITHIN_MS,

@@ -6,8 +6,9 @@ interface LoggedConfig {
 }
 
 /**
- * Reads the settings and logs their warnings; prints all problems and exits with 78 (EX_CONFIG of sysexits.h) if there are any.
- * Commands log `toStderr`, because their stdout is their result. One that prints the warnings itself reads `quietly`.
+ * Reads the settings and logs their warnings; prints all problems and exits with 78 (EX_CONFIG of sysexits.h) if there
+ * are any. Commands log `toStderr`, because their stdout is their result. One that prints the warnings itself reads
+ * `quietly`.
  */
 export function readSettings<Config extends LoggedConfig>(
   name: string,

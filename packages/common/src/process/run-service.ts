@@ -5,7 +5,10 @@ import { explainStartFailure, failureCode, type PortSettings, portVariables } fr
 import { boundMemory } from './limit-heap.ts'
 import { STOP_WITHIN_MS, stopOnSignal } from './shutdown.ts'
 
-/** The body of every main.ts: serves from the configured number of processes until a signal, or logs why it cannot start. */
+/**
+ * The body of every main.ts: serves from the configured number of processes until a signal, or logs why it cannot
+ * start.
+ */
 export async function runService<Config extends PortSettings & { server: { processes: number } }>(
   prefix: string,
   { config, log }: { config: Config; log: Logger },
@@ -31,10 +34,10 @@ const RESTART_AFTER_MS = 1_000
 const RESTART_AFTER_AT_MOST_MS = 30_000
 
 /**
- * Runs `start` here, or in `count` processes that share the port. The first process passes signals on and exits after all others.
- * A process that dies before any has served would die again, so all exit with its code. Later a dead process is replaced, because
- * an unavailable database must not end the healthy ones. `start` resolves to whether it serves. A process that does not even
- * end itself in time, such as a suspended one, is killed.
+ * Runs `start` here, or in `count` processes that share the port. The first process passes signals on and exits after
+ * all others. A process that dies before any has served would die again, so all exit with its code. Later a dead
+ * process is replaced, because an unavailable database must not end the healthy ones. `start` resolves to whether it
+ * serves. A process that does not even end itself in time, such as a suspended one, is killed.
  */
 export async function runProcesses(
   count: number,

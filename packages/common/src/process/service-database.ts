@@ -61,7 +61,9 @@ interface OpenHow {
   statementWithinMs?: number | undefined
 }
 
-/** Connects, migrates if configured, and opens queue and replica. `close` closes the database alone, after the others. */
+/**
+ * Connects, migrates if configured, and opens queue and replica. `close` closes the database alone, after the others.
+ */
 export async function openServiceDatabase<DB>(
   schema: ServiceSchema,
   config: Settings & { telemetry: { tracing: boolean } },

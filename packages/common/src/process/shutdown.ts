@@ -1,5 +1,5 @@
-// Time limits and signals of a stop. Its order is in start-server.ts, the draining of HTTP in http/request-hooks.ts, and
-// the jobs that are given back in worker.ts of each service.
+// Time limits and signals of a stop. Its order is in start-server.ts, the draining of HTTP in http/request-hooks.ts,
+// and the jobs that are given back in worker.ts of each service.
 import cluster from 'node:cluster'
 import closeWithGrace from 'close-with-grace'
 import type { Logger } from 'pino'

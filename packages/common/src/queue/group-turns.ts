@@ -10,8 +10,8 @@ export const LATEST_TURN = 999_999
 export type GroupTurns = ReturnType<typeof createGroupTurns>
 
 /**
- * Counts the jobs that each group sent lately from this process; the count is its next job's turn. It costs no statement,
- * and a newcomer comes before the rest of another group's thousands, from whichever process those were sent.
+ * Counts the jobs that each group sent lately from this process; the count is its next job's turn. It costs no
+ * statement, and a newcomer comes before the rest of another group's thousands, from whichever process those were sent.
  */
 export function createGroupTurns(nowMs: () => number = () => performance.now()) {
   const groups = new Map<string, { turn: number; at: number }>()

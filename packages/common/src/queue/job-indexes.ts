@@ -1,7 +1,10 @@
 import type pg from 'pg'
 import { type JobIndex, ROWS_OF_JOBS } from './pg-boss-tables.ts'
 
-/** Makes the indexes that are missing or invalid while jobs come and go. Replicas may start at once: the first makes them. */
+/**
+ * Makes the indexes that are missing or invalid while jobs come and go. Replicas may start at once: the first makes
+ * them.
+ */
 export async function makeIndexes(pool: pg.Pool, schema: string, indexes: readonly JobIndex[]): Promise<void> {
   if ((await withoutValid(pool, schema, indexes)).length === 0) return
   const client = await pool.connect()

@@ -62,8 +62,8 @@ export async function putBehind(boss: PgBoss, { schema, name }: JobTable, id: st
 const TAKING_TURNS = `state < 'completed' and group_id is not null`
 
 /**
- * Indexes on pg-boss's table of jobs, for the questions of this file that it has none for. The turn's is negated like the
- * priority, so that the planner takes neither for the other's question.
+ * Indexes on pg-boss's table of jobs, for the questions of this file that it has none for. The turn's is negated like
+ * the priority, so that the planner takes neither for the other's question.
  */
 export const turnIndexes: readonly JobIndex[] = [
   { name: 'job_last_turn', on: `(name, group_id, priority) where ${TAKING_TURNS}` },
@@ -76,7 +76,9 @@ export const memberIndex = (member: string): JobIndex => ({
   on: `(name, (data ->> '${member}')) where state < 'completed'`,
 })
 
-/** Retries and postponed jobs keep their turns. The search for a job that is due passes over so many of them at most. */
+/**
+ * Retries and postponed jobs keep their turns. The search for a job that is due passes over so many of them at most.
+ */
 const MAX_SCHEDULED = 100
 
 /**
@@ -138,7 +140,9 @@ export async function waitsForOther(
   return rows.length > 0
 }
 
-/** Moves the waiting job whose data has these members to this turn, unless its own is earlier. Returns whether it moved. */
+/**
+ * Moves the waiting job whose data has these members to this turn, unless its own is earlier. Returns whether it moved.
+ */
 export async function giveTurn(
   trx: AnyTransaction,
   { schema, name }: JobTable,
@@ -201,7 +205,9 @@ export async function readFigures(boss: PgBoss, schema: string, names: readonly 
   return rows
 }
 
-/** Conditions of pg-boss's own indexes, each in an order of its index: without it the planner may read the whole table. */
+/**
+ * Conditions of pg-boss's own indexes, each in an order of its index: without it the planner may read the whole table.
+ */
 const COUNTED = {
   waiting: `state < 'active' and not blocked order by priority desc`,
   running: `state = 'active' and group_id is not null order by group_id`,

@@ -1,7 +1,7 @@
 // The job queue of a service, on pg-boss: retries, back-off, dead-letter queues, turns between tenants. A job is
 // written in the transaction of the rows it belongs to, so that a crash loses nothing. Settings of a queue:
-// queue-definition.ts. SQL that pg-boss does not offer: pg-boss-tables.ts. One job's run: run-job.ts. Another worker runs
-// the job of a killed one within 20 s; rows whose job is lost are their service's matter (rescue-source.ts).
+// queue-definition.ts. SQL that pg-boss does not offer: pg-boss-tables.ts. One job's run: run-job.ts. Another worker
+// runs the job of a killed one within 20 s; rows whose job is lost are their service's matter (rescue-source.ts).
 import type pg from 'pg'
 import { fromKysely, type Job, PgBoss } from 'pg-boss'
 import type { Logger } from 'pino'
@@ -66,7 +66,10 @@ export interface Queue {
     data: object,
     how?: Partial<TurnRequest> & { afterSeconds?: number; inPlaceOf?: string; group?: string; isRetry?: boolean },
   ): Promise<void>
-  /** Moves another tenant's waiting job with these members of its data to the tenant's next turn, if earlier. Call it last. */
+  /**
+   * Moves another tenant's waiting job with these members of its data to the tenant's next turn, if earlier. Call it
+   * last.
+   */
   advance(trx: AnyTransaction, name: string, data: Members, turn: TurnRequest): Promise<void>
   /** Runs `handle` per job; an error means a retry, a lost database a rerun in this attempt once it accepts writes. */
   work<Data extends object>(
@@ -74,7 +77,10 @@ export interface Queue {
     options: WorkOptions,
     handle: (job: QueueJob<Data>) => Promise<void>,
   ): Promise<void>
-  /** Whether an unfinished job's data has these members. Under a lock in `trx`, two callers cannot both find none and send. */
+  /**
+   * Whether an unfinished job's data has these members. Under a lock in `trx`, two callers cannot both find none and
+   * send.
+   */
   has(trx: AnyTransaction, name: string, data: Members): Promise<boolean>
   /** Counts the jobs that wait, up to `max`: counting all takes as long as there are jobs. */
   waiting(name: string, max: number): Promise<number>
@@ -110,8 +116,8 @@ const CONNECT_WITHIN_MS = 10_000
 const STATEMENT_WITHIN_MS = 10_000
 
 /**
- * Time limit of the supervisor's transactions, which grow with the table: deleting a million finished jobs took 2 s. An interrupted
- * one deletes nothing. A connection that goes silent within one stops the supervision this long.
+ * Time limit of the supervisor's transactions, which grow with the table: deleting a million finished jobs took 2 s. An
+ * interrupted one deletes nothing. A connection that goes silent within one stops the supervision this long.
  */
 const MAINTENANCE_WITHIN_MS = 600_000
 const BEGIN = /^\s*BEGIN;/

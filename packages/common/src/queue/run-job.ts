@@ -18,7 +18,9 @@ export interface QueueJob<Data> {
   signal: AbortSignal
 }
 
-/** Interval of checks for a writable server: shorter than the supervisor's, which takes away jobs without heartbeats. */
+/**
+ * Interval of checks for a writable server: shorter than the supervisor's, which takes away jobs without heartbeats.
+ */
 const CHECK_SERVER_EVERY_MS = 250
 /** Losses of the database that a job survives in one attempt; after more it fails as any other. */
 const MAX_LOSSES = 3
@@ -67,7 +69,10 @@ export async function runJob<Data extends object>(
   }
 }
 
-/** Waits until a job that failed with `err` can run again on a writable server. False for other failures, or when the job was lost. */
+/**
+ * Waits until a job that failed with `err` can run again on a writable server. False for other failures, or when the
+ * job was lost.
+ */
 async function regain(boss: PgBoss, job: Job, err: unknown, stopping: AbortSignal): Promise<boolean> {
   const signal = AbortSignal.any([job.signal, stopping])
   // A broken connection may be one to an upstream; an SQLSTATE is certainly the database's.

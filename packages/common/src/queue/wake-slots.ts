@@ -1,14 +1,14 @@
 // A slot is one of pg-boss's workers: it looks for a job when it is woken. A search is a statement, so no event wakes
-// more slots than can find something. A notification or a poll wakes one per lane, which wakes the next once it has found
-// a job. The end of a job wakes only slots that are at work.
+// more slots than can find something. A notification or a poll wakes one per lane, which wakes the next once it has
+// found a job. The end of a job wakes only slots that are at work.
 import type { PgBoss, WipData } from 'pg-boss'
 
 /** Slots of one `work` call. */
 type Lane = string
 
 /**
- * Time within which a lane does not search again in vain, and after which a search has seen the job of a notification. A
- * search costs as much as there are jobs of groups that have all their slots.
+ * Time within which a lane does not search again in vain, and after which a search has seen the job of a notification.
+ * A search costs as much as there are jobs of groups that have all their slots.
  */
 const SEARCHED_WITHIN_MS = 1_000
 
@@ -37,7 +37,9 @@ export function createWaker(boss: PgBoss) {
       const since = Math.max(notifiedAt.get(queue) ?? 0, Date.now() - 2 * SEARCHED_WITHIN_MS) + SEARCHED_WITHIN_MS
       wakeOnePerLane(queue, ({ lastFetchedOn }) => (lastFetchedOn ?? 0) > since)
     },
-    /** Lets each slot that is at work look again at the end of its job, because a handler does not know its own slot. */
+    /**
+     * Lets each slot that is at work look again at the end of its job, because a handler does not know its own slot.
+     */
     ended(queue: string): void {
       for (const { id, name, count } of boss.getWipData()) if (name === queue && count > 0) boss.notifyWorker(id)
     },

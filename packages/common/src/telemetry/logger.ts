@@ -11,8 +11,8 @@ export type LogLevel = (typeof LOG_LEVELS)[number]
 export type { Logger }
 
 /**
- * Writes JSON lines to stdout, to stderr for commands, or to `file`. Request headers, queries and bodies are never logged: each
- * can carry a token, a code or an address. Throws a ConfigError for a file that cannot be opened.
+ * Writes JSON lines to stdout, to stderr for commands, or to `file`. Request headers, queries and bodies are never
+ * logged: each can carry a token, a code or an address. Throws a ConfigError for a file that cannot be opened.
  */
 export function createLogger(options: {
   name: string
@@ -46,8 +46,8 @@ const FLUSH_EVERY_MS = 100
 const MAX_WAITING_BYTES = 4 * 1024 * 1024
 
 /**
- * Waiting lines are written at exit (pino's exit hook); kill -9 loses those of the last tenth of a second. An unwritable log does
- * not stop the service: pino's writer would end it. A command ends when its output is closed.
+ * Waiting lines are written at exit (pino's exit hook); kill -9 loses those of the last tenth of a second. An
+ * unwritable log does not stop the service: pino's writer would end it. A command ends when its output is closed.
  */
 function openLines({ fd, toStderr: isCommand = false }: { fd: number; toStderr?: boolean }) {
   const lines = destination({ dest: fd, sync: false, minLength: 4_096, maxLength: MAX_WAITING_BYTES })
@@ -96,7 +96,10 @@ function openLines({ fd, toStderr: isCommand = false }: { fd: number; toStderr?:
   return lines
 }
 
-/** Runs a flush that would retry each failure forever (sonic-boom 4.2, flushSync): text of a failed write counts as written. */
+/**
+ * Runs a flush that would retry each failure forever (sonic-boom 4.2, flushSync): text of a failed write counts as
+ * written.
+ */
 function onceOnly(flushSync: () => void): void {
   const { writeSync: write } = fs
   const writeOrDrop = (fd: number, text: string, encoding?: BufferEncoding): number => {
@@ -133,7 +136,9 @@ function openFile(service: string, file: string): number {
   }
 }
 
-/** Drops what PostgreSQL's errors carry: the refused row, with addresses and hashes, or the client with its cancel key. */
+/**
+ * Drops what PostgreSQL's errors carry: the refused row, with addresses and hashes, or the client with its cancel key.
+ */
 function withoutRows(cause: unknown) {
   if (typeof cause !== 'object' || cause === null) return cause
   const { detail: _detail, where: _where, client: _client, ...rest } = pino.stdSerializers.errWithCause(cause as Error)

@@ -1,6 +1,8 @@
 import { boolean, oneOf, parsed, port, text, type Values, type Variables } from '../config/variables.ts'
 
-/** Variables of metrics; each service declares `TRACING_ENABLED` itself, and has its own default of `prometheusPort`. */
+/**
+ * Variables of metrics; each service declares `TRACING_ENABLED` itself, and has its own default of `prometheusPort`.
+ */
 export const metricsVariables = (prometheusPort: string) =>
   ({
     METRICS_ENABLED: boolean('Export metrics.', { default: 'false' }),

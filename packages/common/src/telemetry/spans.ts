@@ -90,15 +90,17 @@ export interface UpstreamRequest {
   url: string | URL
   method: string
   /**
-   * Whether to send the trace ids, which the caller may have chosen. True only for upstreams that the operator chose; false where a
-   * user chose them, or where they must not relate two requests.
+   * Whether to send the trace ids, which the caller may have chosen. True only for upstreams that the operator chose;
+   * false where a user chose them, or where they must not relate two requests.
    */
   sendsTrace: boolean
 }
 
 const NO_HEADERS: Readonly<Record<string, string>> = {}
 
-/** Requests an upstream in a client span. No `url.full`: paths hold keys of gateways and webhooks, queries hold tokens. */
+/**
+ * Requests an upstream in a client span. No `url.full`: paths hold keys of gateways and webhooks, queries hold tokens.
+ */
 export async function tracedRequest<Answer>(
   { url, method, sendsTrace }: UpstreamRequest,
   ask: (headers: Readonly<Record<string, string>>) => Promise<Answer>,

@@ -16,7 +16,9 @@ export interface TelemetryOptions {
   log: Logger
 }
 
-/** Starts the enabled exports; the returned function flushes and stops. The SDK reads the standard `OTEL_*` variables. */
+/**
+ * Starts the enabled exports; the returned function flushes and stops. The SDK reads the standard `OTEL_*` variables.
+ */
 export async function startTelemetry(options: TelemetryOptions): Promise<() => Promise<void>> {
   if (!options.tracing && !options.metrics) return async () => {}
   const { NodeSDK } = await import('@opentelemetry/sdk-node')

@@ -1,5 +1,5 @@
-// Webhooks of both services: secrets and signatures (https://www.standardwebhooks.com), waits between attempts, and reasons
-// to pause or disable a receiver. Tables, events and requests are the service's.
+// Webhooks of both services: secrets and signatures (https://www.standardwebhooks.com), waits between attempts, and
+// reasons to pause or disable a receiver. Tables, events and requests are the service's.
 
 /**
  * Headers of a signed message. An id that stays the same lets a receiver recognize a repetition. It has a signature for

@@ -4,8 +4,8 @@ import { jsonObject } from '../adapters/json-object.ts'
 export const WARN_BEFORE_SECONDS = 14 * 86_400
 
 /**
- * Returns the expiry of Apple's client secret: a JWT that the operator signs, valid for six months at most. Undefined for
- * a text that is none.
+ * Returns the expiry of Apple's client secret: a JWT that the operator signs, valid for six months at most. Undefined
+ * for a text that is none.
  */
 export function expiryOfAppleSecret(secret: string): Date | undefined {
   const [header = '', claims = '', signature, ...more] = secret.split('.')

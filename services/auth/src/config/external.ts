@@ -39,8 +39,8 @@ export const externalSettings = (
 })
 
 /**
- * Longest validity that a signed message can be given. Its hash is stored that long: with a shorter time, a used message
- * would sign in again once the setting is raised.
+ * Longest validity that a signed message can be given. Its hash is stored that long: with a shorter time, a used
+ * message would sign in again once the setting is raised.
  */
 export const MAX_WEB3_VALIDITY_HOURS = 24
 

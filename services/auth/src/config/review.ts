@@ -6,7 +6,10 @@ const SHORTEST_SECRET_BYTES = 32
 
 const isLocal = (host: string) => /^(localhost|127\.[\d.]+|\[::1\])$/.test(host)
 
-/** Whether a remote database's certificate is unchecked; the driver checks it in each of these modes, unless it follows libpq. */
+/**
+ * Whether a remote database's certificate is unchecked; the driver checks it in each of these modes, unless it follows
+ * libpq.
+ */
 function isReachedWithoutTls(databaseUrl: string): boolean {
   const { hostname, searchParams } = new URL(databaseUrl)
   const isSocket = hostname === '' || hostname.startsWith('%2F') || searchParams.get('host')?.startsWith('/')
@@ -26,7 +29,10 @@ export function settingsToReview(config: Config): string[] {
   return Object.entries(openSettings(config)).flatMap(([advice, isOpen]) => (isOpen ? [advice] : []))
 }
 
-/** Advises on settings whose safe value cannot be the default, or that an operator may have loosened: whether each applies. */
+/**
+ * Advises on settings whose safe value cannot be the default, or that an operator may have loosened: whether each
+ * applies.
+ */
 function openSettings(config: Config): Record<string, boolean> {
   const { captcha, database, encryption, external, jwt, limits, mail, passwords, server, sessions } = config
   const { signup, sms, smtp } = config

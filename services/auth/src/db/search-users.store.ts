@@ -25,8 +25,8 @@ export async function describeSearch(db: Kysely<DB>, prefix: string): Promise<st
 }
 
 /**
- * Builds the condition for users whose e-mail address, number or full name contains the text, in any case. In a large table it
- * is the beginning of one that matches if there are no trigrams, in the text or in the database.
+ * Builds the condition for users whose e-mail address, number or full name contains the text, in any case. In a large
+ * table it is the beginning of one that matches if there are no trigrams, in the text or in the database.
  */
 export async function containsText(db: Kysely<DB>, text: string): Promise<RawBuilder<boolean>> {
   const { isLarge, hasTrigrams } = await searchReach(db, 'users')

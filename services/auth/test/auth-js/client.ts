@@ -13,7 +13,9 @@ export interface Running {
   url: string
 }
 
-/** Two running services: `open` has mail, SMS, anonymous users and an ES256 key, `strict` a secret and asks for nonces. */
+/**
+ * Two running services: `open` has mail, SMS, anonymous users and an ES256 key, `strict` a secret and asks for nonces.
+ */
 export const test = base.extend<object & { open: Running; strict: Running }>({
   open: [
     // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of the fixtures a fixture uses from it

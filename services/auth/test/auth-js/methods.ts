@@ -1,6 +1,6 @@
-// Public methods of the client, each with the test of this folder that calls it at a running service. The names are those
-// of its type declarations: another version with another method does not compile here. ../auth-js.test.ts checks the
-// calls; docs/reference/client-methods.ts prints the table.
+// Public methods of the client, each with the test of this folder that calls it at a running service. The names are
+// those of its type declarations: another version with another method does not compile here. ../auth-js.test.ts checks
+// the calls; docs/reference/client-methods.ts prints the table.
 import type { GoTrueClient } from '@supabase/auth-js'
 
 /** Paths of all methods of a type and of its groups, as `signUp` or `admin.mfa.listFactors`. */

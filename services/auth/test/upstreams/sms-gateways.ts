@@ -17,7 +17,9 @@ export interface SeenRequest {
 
 /** Instead of a message taken over: another answer, or none. */
 export type Behaviour = { status: number; body: string; headers?: Record<string, string> } | Silence
-/** `hang`: no answer. `drop`: the connection closes. `endless`: an answer without end. `trickle`: a byte now and then. */
+/**
+ * `hang`: no answer. `drop`: the connection closes. `endless`: an answer without end. `trickle`: a byte now and then.
+ */
 type Silence = 'hang' | 'drop' | 'endless' | 'trickle'
 
 export interface SmsUpstream {

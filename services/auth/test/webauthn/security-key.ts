@@ -1,4 +1,5 @@
-// A security key in software: ES256, counter, no attestation. `spoil` bends what it answers, for answers no key would give.
+// A security key in software: ES256, counter, no attestation. `spoil` bends what it answers, for answers no key would
+// give.
 import { createHash, createPrivateKey, createSign, generateKeyPairSync, randomBytes } from 'node:crypto'
 
 interface Question {
@@ -126,7 +127,9 @@ const clientData = (type: string, { challenge, origin }: Question, spoil: Spoile
     }),
   )
 
-/** A maker of keys that exists in these tests only, as WebAuthn 8.2.1 wants its certificate; valid for a hundred years. */
+/**
+ * A maker of keys that exists in these tests only, as WebAuthn 8.2.1 wants its certificate; valid for a hundred years.
+ */
 const MAKER = {
   privateKey: createPrivateKey({
     key: Buffer.from(

@@ -20,7 +20,9 @@ export interface Loaded {
   newest: Date
 }
 
-/** Clips are numbered from the newest; their ids do not follow that order. Odd, so that no two numbers have the same id. */
+/**
+ * Clips are numbered from the newest; their ids do not follow that order. Odd, so that no two numbers have the same id.
+ */
 const ID_FACTOR = 2_654_435_761n
 
 export const idOfClip = (index: number): string =>
@@ -51,9 +53,9 @@ const LISTS = [
 ]
 
 /**
- * Loads `rows` clips of one year, each with a source, four renditions and four blobs, as the service would have stored them.
- * A token for each thousand clips, of which one has a third of all; each tenth clip has none. Tags are common, rare, only on old
- * clips, or never on clips of the large token. The large token's webhooks have as many deliveries.
+ * Loads `rows` clips of one year, each with a source, four renditions and four blobs, as the service would have stored
+ * them. A token for each thousand clips, of which one has a third of all; each tenth clip has none. Tags are common,
+ * rare, only on old clips, or never on clips of the large token. The large token's webhooks have as many deliveries.
  */
 export async function loadClips(url: string, rows: number, newest: Date): Promise<Loaded> {
   const tokens = Math.max(10, Math.floor(rows / 1_000))

@@ -66,7 +66,10 @@ export interface VideoInfo extends Picture {
   isInterlaced: boolean
   /** Facts that decide whether a stream may be copied. Absent where an edit changes the pictures. */
   stored?: StoredStreams
-  /** Repetitions of a sequence of images: 0 means for ever, null plays once. Absent for films, whose GIFs repeat for ever. */
+  /**
+   * Repetitions of a sequence of images: 0 means for ever, null plays once. Absent for films, whose GIFs repeat for
+   * ever.
+   */
   loopCount?: number | null
   /** Colour matrix: `rgb` for files without YUV, `unknown` if the file does not name it. */
   colorSpace: 'rgb' | 'bt709' | 'unknown' | 'other'

@@ -45,7 +45,10 @@ export type RenditionKind = MainKind | ExtraKind
 export type VariantState = 'making' | 'stored' | 'original' | 'refused' | 'failed'
 export const SOURCE_STATES = ['processing', 'ready', 'failed'] as const
 export type SourceState = (typeof SOURCE_STATES)[number]
-/** `unlisted`: for anyone with the address, but not for search engines. `private`: only with a link (core/clip-access/share-links.ts). */
+/**
+ * `unlisted`: for anyone with the address, but not for search engines. `private`: only with a link
+ * (core/clip-access/share-links.ts).
+ */
 export type Visibility = 'public' | 'unlisted' | 'private'
 
 export const TOKEN_LIMITS = ['upload', 'import', 'read', 'queued', 'quota_bytes', 'daily_bytes'] as const

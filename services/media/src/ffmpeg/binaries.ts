@@ -130,7 +130,9 @@ async function describeFfprobe(path: string, origin: Origin): Promise<Ffprobe> {
 
 const versionIn = (text: string): string => /version (\S+)/.exec(text)?.[1] ?? 'unknown'
 
-/** The banner beside a list has the versions: to ask for them alone is another 55 ms of CPU for a distribution's build. */
+/**
+ * The banner beside a list has the versions: to ask for them alone is another 55 ms of CPU for a distribution's build.
+ */
 export async function listNames(path: string, list: '-encoders' | '-decoders' | '-filters') {
   const { stdout, stderr } = await output(path, list)
   return { banner: stderr, names: new Set(stdout.split('\n').map((line) => line.trim().split(/\s+/)[1] ?? '')) }

@@ -24,9 +24,9 @@ const decoders = [
 ]
 
 /**
- * Decoders of one type of source only. Cameras wrote QuickTime with motion JPEG, and sound of 8 bits or by telephone's law;
- * phones and editors write ProRes. Each frame of both stands alone, so that a pixel costs what it does in other codecs.
- * Early phones wrote 3GP with H.263 and sound of telephones.
+ * Decoders of one type of source only. Cameras wrote QuickTime with motion JPEG, and sound of 8 bits or by telephone's
+ * law; phones and editors write ProRes. Each frame of both stands alone, so that a pixel costs what it does in other
+ * codecs. Early phones wrote 3GP with H.263 and sound of telephones.
  */
 const moreDecoders: Partial<Record<MediaType, readonly string[]>> = {
   mov: ['prores', 'pcm_u8', 'pcm_mulaw'],

@@ -12,8 +12,8 @@ const ULTRA_HD = 3840 * 2176
 const BYTES_PER_PIXEL = 60
 
 /**
- * Most memory in bytes that the programs of one upload take at once, without their libraries, which all share. Exceptions:
- * infra/SCALING.md. Tests: ../make/transcode/memory.slow.test.ts.
+ * Most memory in bytes that the programs of one upload take at once, without their libraries, which all share.
+ * Exceptions: infra/SCALING.md. Tests: ../make/transcode/memory.slow.test.ts.
  */
 export function memoryBound({ width, height }: Size): number {
   if (!isAboveFullHd({ width, height })) return 350 * MB

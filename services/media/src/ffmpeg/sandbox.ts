@@ -16,8 +16,8 @@ export const SANDBOX_PROGRAMS: Record<Sandbox['kind'], string> = {
 }
 
 /**
- * The command line that puts the next program into the sandbox. With `bwrap` it can write below `writable` only. The last
- * kind is for containers that may not mount /proc: the program sees other processes but cannot read their memory.
+ * The command line that puts the next program into the sandbox. With `bwrap` it can write below `writable` only. The
+ * last kind is for containers that may not mount /proc: the program sees other processes but cannot read their memory.
  */
 export function sandboxArgs({ kind, path }: Sandbox, { cwd, writable }: { cwd: string; writable: string[] }): string[] {
   switch (kind) {
@@ -35,5 +35,8 @@ export function sandboxArgs({ kind, path }: Sandbox, { cwd, writable }: { cwd: s
   }
 }
 
-/** PID 1 of a namespace ignores most signals, and its death by one is not reported; a shell as PID 1 reports its child's. */
+/**
+ * PID 1 of a namespace ignores most signals, and its death by one is not reported; a shell as PID 1 reports its
+ * child's.
+ */
 const FIRST_PROCESS = ['sh', '-c', '"$@"; exit $?', 'sh']

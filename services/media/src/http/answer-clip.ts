@@ -1,4 +1,5 @@
-// Answers of a new clip: ready, or accepted when the wait (MEDIA_SYNC_WAIT) ends. The wait: core/sources/wait-for-source.ts.
+// Answers of a new clip: ready, or accepted when the wait (MEDIA_SYNC_WAIT) ends. The wait:
+// core/sources/wait-for-source.ts.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { deleteLink } from '../core/clip-access/delete-link.ts'
 import { type Result, toResult } from '../core/clip-views/clip-result.ts'
@@ -14,8 +15,9 @@ import type { Attempt } from '../ingest/accept/begin-request.ts'
 import { toDetails } from './clip-details.ts'
 
 /**
- * Reads the `Prefer` header (RFC 7240). Without `waitSeconds` the wait is as long as SYNC_WAIT. `mp4First` is `wait-for=mp4`,
- * a preference of ours: the caller waits for poster and mp4 alone. So is `delete-link`: the caller wants a delete token beside its own.
+ * Reads the `Prefer` header (RFC 7240). Without `waitSeconds` the wait is as long as SYNC_WAIT. `mp4First` is
+ * `wait-for=mp4`, a preference of ours: the caller waits for poster and mp4 alone. So is `delete-link`: the caller
+ * wants a delete token beside its own.
  */
 export function parsePreference(header: string | string[] | undefined): {
   respondAsync: boolean

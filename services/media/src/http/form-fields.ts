@@ -16,8 +16,8 @@ export interface AddedFields {
 }
 
 /**
- * Reads the fields of a form or query, including the spellings of arrays and objects: `tags[]`, `tags[0]`, `attribution[site]`.
- * Ignores unknown fields, and a user without a site and URL. Throws invalid_field.
+ * Reads the fields of a form or query, including the spellings of arrays and objects: `tags[]`, `tags[0]`,
+ * `attribution[site]`. Ignores unknown fields, and a user without a site and URL. Throws invalid_field.
  */
 export function readFormFields(fields: readonly FormField[], rules: AccessRules): AddedFields {
   const allOf = (pattern: RegExp) => fields.filter(({ name }) => pattern.test(name)).map(({ value }) => value)

@@ -57,9 +57,9 @@ export function createRateLimits(pool: pg.Pool, { limits, database }: Pick<Confi
   return {
     keyOf,
     /**
-     * Counts the call and reports the rest in headers (draft-ietf-httpapi-ratelimit-headers); of two limits the one with
-     * less left. Throws rate_limited. `read` counts a caller without a token only by a known address: otherwise one
-     * caller could block public routes for all.
+     * Counts the call and reports the rest in headers (draft-ietf-httpapi-ratelimit-headers); of two limits the one
+     * with less left. Throws rate_limited. `read` counts a caller without a token only by a known address: otherwise
+     * one caller could block public routes for all.
      */
     async count(request: FastifyRequest, reply: FastifyReply, limit: TokenLimit): Promise<void> {
       let nearest = Number.POSITIVE_INFINITY
@@ -81,7 +81,10 @@ export function createRateLimits(pool: pg.Pool, { limits, database }: Pick<Confi
       counted.set(request, limit)
     },
     countKey,
-    /** Counts a variant that is made for a caller of known address. Throws rate_limited; an image has no use for headers. */
+    /**
+     * Counts a variant that is made for a caller of known address. Throws rate_limited; an image has no use for
+     * headers.
+     */
     async countVariant(request: FastifyRequest): Promise<void> {
       if (limits.header !== undefined) await countKey('variant', limits.variants, addressKeyOf(request, limits.header))
     },

@@ -1,4 +1,5 @@
-// Logs: no line of any level holds what opens a private clip, nor its texts, whether an endpoint opens, refuses or fails.
+// Logs: no line of any level holds what opens a private clip, nor its texts, whether an endpoint opens, refuses or
+// fails.
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -22,7 +23,8 @@ test('a log of all endpoints names neither links nor keys, tokens and titles', a
     await requestAll(service, stage, endpoints, { it, visitor })
   }
   await service.call('POST', `/gif/${it.id}/report${it.links.page}`, { body: new URLSearchParams({ reason: 'other' }) })
-  // The files are lost, once no worker writes others: HEAD, which looks for them each time, fails with a cause in the log.
+  // The files are lost, once no worker writes others: HEAD, which looks for them each time, fails with a cause in the
+  // log.
   await service.traces()
   await rm(service.blobsDir, { recursive: true })
   const lost = await requestAll(service, stage, endpoints, { it, visitor: 'link', method: 'HEAD' })

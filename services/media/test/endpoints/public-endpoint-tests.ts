@@ -1,5 +1,5 @@
-// Endpoints and states: every address without a token, in every state that decides the visibility of a clip. A cell that
-// fails is named by its state in the title, and by its endpoint in the difference.
+// Endpoints and states: every address without a token, in every state that decides the visibility of a clip. A cell
+// that fails is named by its state in the title, and by its endpoint in the difference.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { byEndpoint, endpoints, openTo } from './endpoints.ts'
 import { openRefusals, type Refusal } from './refusals.ts'

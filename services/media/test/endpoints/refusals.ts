@@ -11,7 +11,9 @@ export async function openRefusals(stage: Pick<Stage, 'make' | 'mp4Etag'>, endpo
   const ids: Record<Refusal, string> = { 404: UNKNOWN_ID, 410: gone.id, 451: hidden.id }
   const known = new Map<string, Promise<Record<string, EndpointAnswer>>>()
 
-  /** Answers about such a clip to the same visitor. Those to a link are asked for each time, because the link differs. */
+  /**
+   * Answers about such a clip to the same visitor. Those to a link are asked for each time, because the link differs.
+   */
   return (service: TestService, status: Refusal, visit: Visit): Promise<Record<string, EndpointAnswer>> => {
     const ask = () => requestAll(service, stage, openTo(visit.visitor, endpoints), { ...visit, id: ids[status] })
     if (visit.visitor !== 'no link') return ask()

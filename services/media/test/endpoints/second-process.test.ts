@@ -1,5 +1,6 @@
-// Two processes on one database: a change by one shows in the answers of the other. Pages and links follow at once; files that the other has just
-// served follow within the second for which it knows them (known-files.ts, docs/security/known-gaps.md).
+// Two processes on one database: a change by one shows in the answers of the other. Pages and links follow at once;
+// files that the other has just served follow within the second for which it knows them (known-files.ts,
+// docs/security/known-gaps.md).
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { byEndpoint, type Endpoint, endpoints, fileEndpoints, openTo, pageEndpoints } from './endpoints.ts'
 import { pick, requestAll, statusOf } from './request-endpoints.ts'

@@ -1,5 +1,5 @@
-// Timing: a clip that a visitor must not know costs the service the same statements as an id that no clip ever had. No test measures
-// time; a further statement is what a stranger could measure.
+// Timing: a clip that a visitor must not know costs the service the same statements as an id that no clip ever had. No
+// test measures time; a further statement is what a stranger could measure.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { endpoints } from './endpoints.ts'
 import { requestAll } from './request-endpoints.ts'

@@ -64,7 +64,9 @@ export const allStates: SourcedState[] = [
   ...furtherStates.map((state) => ({ source: 'ready' as const, ...state })),
 ]
 
-/** One state for each answer of a clip that is not ready. Expiry and forged links are decided before the bytes are read. */
+/**
+ * One state for each answer of a clip that is not ready. Expiry and forged links are decided before the bytes are read.
+ */
 const OF_UNREADY = ['public', 'deleted', 'hidden', 'private', 'private, with a link']
 const isUsual = ({ source, name }: SourcedState) => source === 'ready' || OF_UNREADY.includes(name)
 

@@ -22,7 +22,10 @@ const UPLOADED = 20
 /** Some seconds for each few dozen, whatever number was asked for. */
 const TIMEOUT_MS = 120_000 + 200 * MUTANTS
 
-/** Tools without a sandbox: inside one a file that is read would leave no trace, and ffmpeg's own options must hold alone. */
+/**
+ * Tools without a sandbox: inside one a file that is read would leave no trace, and ffmpeg's own options must hold
+ * alone.
+ */
 const bare = (anyTools: MediaTools): MediaTools => ({
   ...anyTools,
   limiters: { ...anyTools.limiters, sandbox: null },

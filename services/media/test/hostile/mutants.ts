@@ -58,8 +58,8 @@ export interface Mutant {
 }
 
 /**
- * So many damaged copies of the sources, the same ones for the same seed. Of six sources, 18 copies have each mutation on two of them,
- * 54 each on all.
+ * So many damaged copies of the sources, the same ones for the same seed. Of six sources, 18 copies have each mutation
+ * on two of them, 54 each on all.
  */
 export function* mutantsOf(sources: Record<string, Buffer>, seed: number, count: number): Generator<Mutant> {
   const names = Object.keys(sources)

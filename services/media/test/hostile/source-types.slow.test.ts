@@ -60,7 +60,9 @@ function before(file: Buffer, type: string, added: Buffer): Buffer {
   return Buffer.concat([file.subarray(0, at), added, file.subarray(at)])
 }
 
-/** Writes numbers behind the nth place of a name; sums of PNG chunks are wrong then, which readers of ours do not mind. */
+/**
+ * Writes numbers behind the nth place of a name; sums of PNG chunks are wrong then, which readers of ours do not mind.
+ */
 function patched(file: Buffer, name: string, distance: number, bytes: readonly number[], nth = 0): Buffer {
   const copy = Buffer.from(file)
   let at = copy.indexOf(name, 0, 'latin1')

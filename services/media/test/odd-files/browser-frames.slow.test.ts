@@ -1,4 +1,5 @@
-// Frames of animated images in Chromium, the judge of odd-gifs.ts and of the probe: programs read these files differently.
+// Frames of animated images in Chromium, the judge of odd-gifs.ts and of the probe: programs read these files
+// differently.
 import { crc32 } from 'node:zlib'
 import { type Browser, launchBrowser } from '@services/common/testing/http/browser'
 import sharp from 'sharp'

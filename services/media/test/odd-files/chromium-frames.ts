@@ -11,7 +11,10 @@ export interface ShownFrame {
   rgba: Buffer
 }
 
-/** Frames of an animated image as Chromium shows them, and the number of times that they are shown, which may be Infinity. */
+/**
+ * Frames of an animated image as Chromium shows them, and the number of times that they are shown, which may be
+ * Infinity.
+ */
 export async function framesInChromium(
   browser: Browser,
   bytes: Uint8Array,

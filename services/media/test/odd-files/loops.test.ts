@@ -1,4 +1,5 @@
-// Repetitions of animated sources in the files that repeat by themselves. Chromium's count: browser-frames.slow.test.ts.
+// Repetitions of animated sources in the files that repeat by themselves. Chromium's count:
+// browser-frames.slow.test.ts.
 import { execFile } from 'node:child_process'
 import { copyFile, mkdtemp, readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,5 @@
-// GIFs whose frames programs build differently, and what browsers show of them: browser-frames.slow.test.ts asks Chromium.
+// GIFs whose frames programs build differently, and what browsers show of them: browser-frames.slow.test.ts asks
+// Chromium.
 import { screenOf, trailer } from '../gif-bytes.ts'
 
 const COLORS = {
@@ -179,7 +180,10 @@ function indexesOf([, , width, height]: Place, color: Color, hole?: Place): numb
   })
 }
 
-/** Codes of four bits: a clear code every seventh keeps them from growing. All rows are alike but for holes, which are not interlaced. */
+/**
+ * Codes of four bits: a clear code every seventh keeps them from growing. All rows are alike but for holes, which are
+ * not interlaced.
+ */
 function pictureOf(place: Place, all: number[], { isInterlaced, rows }: Pick<Frame, 'isInterlaced' | 'rows'>): Buffer {
   // Two pixels of the next row, so that the last byte is whole.
   const indexes = rows === undefined ? all : all.slice(0, rows * place[2] + 2)

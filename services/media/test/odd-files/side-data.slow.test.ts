@@ -1,4 +1,5 @@
-// Data beside the picture of a source, in the files and variants that are made of it. Builds of ffmpeg keep different kinds.
+// Data beside the picture of a source, in the files and variants that are made of it. Builds of ffmpeg keep different
+// kinds.
 import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'

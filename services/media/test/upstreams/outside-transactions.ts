@@ -1,5 +1,5 @@
-// Requests to the storage inside a transaction throw in every test. While the storage hangs, they would hold a connection
-// of the pool, and locks.
+// Requests to the storage inside a transaction throw in every test. While the storage hangs, they would hold a
+// connection of the pool, and locks.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { TransactionBuilder } from 'kysely'
 import type { BlobStorage } from '../../src/store/blobs/blob-storage.ts'

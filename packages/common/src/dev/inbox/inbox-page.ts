@@ -82,7 +82,8 @@ const VIEW_NAMES: Record<MessageView, string> = { html: 'HTML', text: 'Text', so
 
 function renderView(message: Message, view: MessageView): Html {
   if (view === 'html') {
-    // Without allow-scripts and allow-same-origin a mail can neither run scripts nor read this page. Links open in a new tab.
+    // Without allow-scripts and allow-same-origin a mail can neither run scripts nor read this page. Links open in a
+    // new tab.
     return html`<iframe sandbox="allow-popups allow-popups-to-escape-sandbox" title="The message" src="/messages/${message.id}/html"></iframe>`
   }
   return html`<pre>${view === 'text' ? linkAddresses(message.text) : message.source}</pre>`

@@ -6,8 +6,9 @@ import { SMTPServer, type SMTPServerAddress, type SMTPServerDataStream, type SMT
 export type SmtpStep = 'connection' | 'sender' | 'recipient' | 'message'
 
 /**
- * Behaviour towards clients. `answer`: the reply code at that step (4xx: temporary, 5xx: permanent). `hang`: the connection opens
- * and stays silent, or falls silent at recipients whose address ends with this domain. `drop`: all connections break at that step. `refuse`: no server listens on the port.
+ * Behaviour towards clients. `answer`: the reply code at that step (4xx: temporary, 5xx: permanent). `hang`: the
+ * connection opens and stays silent, or falls silent at recipients whose address ends with this domain. `drop`: all
+ * connections break at that step. `refuse`: no server listens on the port.
  */
 export type SmtpBehaviour =
   | { kind: 'accept' }

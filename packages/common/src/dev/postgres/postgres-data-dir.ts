@@ -78,8 +78,8 @@ async function runInitdb(place: PostgresPlace, folder: string, passwordFile: str
 }
 
 /**
- * Waits for a predecessor that is shutting down, and removes a stale postmaster.pid, which outlives a kill -9. PostgreSQL itself
- * detects an unused pid, but not one reused by another program, as is common in containers.
+ * Waits for a predecessor that is shutting down, and removes a stale postmaster.pid, which outlives a kill -9.
+ * PostgreSQL itself detects an unused pid, but not one reused by another program, as is common in containers.
  */
 export async function waitForPredecessor(dataDir: string): Promise<void> {
   const lockFile = join(dataDir, 'postmaster.pid')
@@ -95,7 +95,10 @@ export async function waitForPredecessor(dataDir: string): Promise<void> {
   }
 }
 
-/** Whether PostgreSQL runs under this pid; not as a zombie, which a container without init leaves. True without /proc (macOS). */
+/**
+ * Whether PostgreSQL runs under this pid; not as a zombie, which a container without init leaves. True without /proc
+ * (macOS).
+ */
 async function isPostgres(pid: number): Promise<boolean> {
   if (process.platform !== 'linux') return true
   const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '')

@@ -17,8 +17,9 @@ export async function choosePostgresUser(dataDir: string): Promise<PostgresUser>
 }
 
 /**
- * Builds the command line that runs `program` as `user`. A checkout under /root is closed to other users; there the child keeps the
- * one capability to pass through (util-linux `setpriv`). Throws a sentence where setpriv is missing or not permitted.
+ * Builds the command line that runs `program` as `user`. A checkout under /root is closed to other users; there the
+ * child keeps the one capability to pass through (util-linux `setpriv`). Throws a sentence where setpriv is missing or
+ * not permitted.
  */
 export async function commandAs(
   user: PostgresUser,

@@ -18,8 +18,8 @@ const SETTINGS = {
 }
 
 /**
- * Starts PgBouncer; `settings` replace the recommended ones, and those of `user` connect to PostgreSQL. `urlOf` leads to the
- * database of a direct address.
+ * Starts PgBouncer; `settings` replace the recommended ones, and those of `user` connect to PostgreSQL. `urlOf` leads
+ * to the database of a direct address.
  */
 export async function startPgbouncer(
   serverUrl: string,

@@ -16,7 +16,10 @@ export function pooledAddress(databaseUrl: string): DatabaseAddress {
   return { url: on(poolerUrl), directUrl: on(serverUrl), pooler: 'transaction' }
 }
 
-/** Settings of a service whose DATABASE_URL is one of the run's databases, behind its pooler unless they set DATABASE_POOLER. */
+/**
+ * Settings of a service whose DATABASE_URL is one of the run's databases, behind its pooler unless they set
+ * DATABASE_POOLER.
+ */
 export function pooledSettings<Settings extends Record<string, string | undefined>>(
   prefix: 'AUTH_' | 'MEDIA_',
   settings: Settings,

@@ -5,8 +5,8 @@ import pg from 'pg'
 import { PATIENCE_MS } from '../patience.ts'
 
 /**
- * Clones a database for a test file from a migrated template, in about 10 ms. `migrateTemplate` runs once per `name` and test run,
- * under an advisory lock, so that parallel test files share one template.
+ * Clones a database for a test file from a migrated template, in about 10 ms. `migrateTemplate` runs once per `name`
+ * and test run, under an advisory lock, so that parallel test files share one template.
  */
 export async function cloneTemplate(
   serverUrl: string,
@@ -63,8 +63,8 @@ async function createTemplate(
 export const POOLER_ROLE = '_pooler'
 
 /**
- * Waits for open connections before it drops the database, and then forces it. A pool reports itself closed earlier, and a forced
- * end of its connections would raise an unhandled error.
+ * Waits for open connections before it drops the database, and then forces it. A pool reports itself closed earlier,
+ * and a forced end of its connections would raise an unhandled error.
  */
 async function dropDatabase(serverUrl: string, name: string) {
   const admins = adminsOf(serverUrl)

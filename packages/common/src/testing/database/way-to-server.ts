@@ -33,7 +33,9 @@ export async function startWay(serverUrl: string) {
     leadTo: (next: { url: string }) => {
       target = new URL(next.url)
     },
-    /** Silences open connections without closing them; new ones work. Returns a function that closes the silent ones. */
+    /**
+     * Silences open connections without closing them; new ones work. Returns a function that closes the silent ones.
+     */
     silenceOpen: () => {
       const ends = [...silences].map((silence) => silence())
       silences.clear()

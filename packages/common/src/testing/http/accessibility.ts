@@ -9,7 +9,9 @@ interface Violation {
   nodes: { target: string[]; failureSummary?: string }[]
 }
 
-/** Lists the violations that axe-core finds in a page, a line for each element, such as `region: .report (Fix any …)`. */
+/**
+ * Lists the violations that axe-core finds in a page, a line for each element, such as `region: .report (Fix any …)`.
+ */
 export async function accessibilityFaults(page: Page): Promise<string[]> {
   await page.evaluate(CHECKS)
   const violations = await page.evaluate<Violation[]>('axe.run().then(({ violations }) => violations)')

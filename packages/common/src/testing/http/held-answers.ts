@@ -20,8 +20,8 @@ interface Answer {
 }
 
 /**
- * Throws for an undocumented answer. HEAD is compared with GET unless it is documented itself. Undocumented operations are skipped:
- * `undocumentedRoutes` finds them.
+ * Throws for an undocumented answer. HEAD is compared with GET unless it is documented itself. Undocumented operations
+ * are skipped: `undocumentedRoutes` finds them.
  */
 export type HoldAnswer = (method: string, url: string, answer: Answer) => void
 
@@ -81,7 +81,10 @@ export async function answerHolder(
   }
 }
 
-/** Lists the routes that the document lacks, such as `POST /sso`, except HEAD beside GET. Throws if Fastify's listing has changed. */
+/**
+ * Lists the routes that the document lacks, such as `POST /sso`, except HEAD beside GET. Throws if Fastify's listing
+ * has changed.
+ */
 export async function undocumentedRoutes(app: FastifyInstance): Promise<string[]> {
   await app.ready()
   const { paths } = app.swagger() as unknown as Document

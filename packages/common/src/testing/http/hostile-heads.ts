@@ -105,8 +105,8 @@ const bytesOf = (random: Random) =>
   }).join('')
 
 /**
- * Ambiguous framings that hide a second request, which a proxy would take for a body, or a body that it would take for a request.
- * `start` has the request line and headers of a request with a body, without the last line end.
+ * Ambiguous framings that hide a second request, which a proxy would take for a body, or a body that it would take for
+ * a request. `start` has the request line and headers of a request with a body, without the last line end.
  */
 export const SMUGGLED: [name: string, bytes: (start: string) => string][] = (() => {
   const hidden = 'GET /health HTTP/1.1\r\nHost: hidden\r\n\r\n'

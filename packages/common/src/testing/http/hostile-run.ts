@@ -1,12 +1,17 @@
 import { type RawAnswer, say } from './raw-http.ts'
 
-/** Seed of the inputs; others by HOSTILE_SEED=7 HOSTILE_RUNS=1000. A failure shows its input, or the seed that makes it. */
+/**
+ * Seed of the inputs; others by HOSTILE_SEED=7 HOSTILE_RUNS=1000. A failure shows its input, or the seed that makes it.
+ */
 export const HOSTILE_SEED = Number(process.env.HOSTILE_SEED ?? 20261121)
 
 /** Number of runs: HOSTILE_RUNS, or `usual`. */
 export const hostileRuns = (usual = 30): number => Number(process.env.HOSTILE_RUNS ?? usual)
 
-/** Internals that an answer must not reveal: files, stacks, SQL, PostgreSQL's errors. No value that we send contains them. */
+/**
+ * Internals that an answer must not reveal: files, stacks, SQL, PostgreSQL's errors. No value that we send contains
+ * them.
+ */
 export const INNARDS =
   /node_modules|\.ts:\d|\n\s+at |\bselect .* from\b|insert into|relation "|violates|syntax error|invalid input|invalid byte|SQLSTATE|kysely|busboy/i
 
@@ -14,8 +19,8 @@ export const INNARDS =
 const AT_ONCE = 20
 
 /**
- * Sends `count` raw requests. `problems` has the first ten answers, with their requests, that fail `isFine` or reveal internals.
- * `statuses` counts the answers.
+ * Sends `count` raw requests. `problems` has the first ten answers, with their requests, that fail `isFine` or reveal
+ * internals. `statuses` counts the answers.
  */
 export async function sayHostile(
   { port, count, requestOf }: { port: number; count: number; requestOf: (seed: number) => string },

@@ -41,7 +41,9 @@ export async function say(port: number, bytes: string): Promise<RawAnswer> {
   }
 }
 
-/** Sends a head and a body and reads only then, as simple clients do. `failures` has the messages of resets meanwhile. */
+/**
+ * Sends a head and a body and reads only then, as simple clients do. `failures` has the messages of resets meanwhile.
+ */
 export async function sayAllThenListen(
   port: number,
   head: string,

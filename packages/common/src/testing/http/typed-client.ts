@@ -14,8 +14,8 @@ const compilerOptions = {
 }
 
 /**
- * Type-checks a client program against the types that `openapi-typescript` generates from a document, at `./api.js`. Resolves to the
- * program's exports; throws the compiler's errors.
+ * Type-checks a client program against the types that `openapi-typescript` generates from a document, at `./api.js`.
+ * Resolves to the program's exports; throws the compiler's errors.
  */
 export async function typedClient<Exports>(document: object, program: string): Promise<Exports> {
   const folder = await mkdtemp(join(tmpdir(), 'typed-client-'))

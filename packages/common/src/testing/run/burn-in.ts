@@ -33,7 +33,10 @@ for (let batch = batchOf(waiting); batch.length > 0; batch = batchOf(waiting)) {
 }
 print(`${repeated} files repeated in ${secondsSince(startedAt)} s; no time for ${waiting.length} older or slower ones`)
 
-/** Runs the files until all runs are done or the time is up. Returns the number of green runs; a red one ends the process. */
+/**
+ * Runs the files until all runs are done or the time is up. Returns the number of green runs; a red one ends the
+ * process.
+ */
 async function burnIn(batch: readonly TestFile[]): Promise<number> {
   let longestMs = 0
   for (let run = 0; run < RUNS; run++) {
@@ -64,8 +67,8 @@ async function runTests(batch: readonly TestFile[], run: number): Promise<void> 
 }
 
 /**
- * Finds the last commit before the change: BURN_IN_BASE, else where this branch left origin/main. On main itself it is the newest commit
- * four hours older than HEAD, because commits of one change are pushed together.
+ * Finds the last commit before the change: BURN_IN_BASE, else where this branch left origin/main. On main itself it is
+ * the newest commit four hours older than HEAD, because commits of one change are pushed together.
  */
 function findBase(): string | undefined {
   const given = process.env.BURN_IN_BASE

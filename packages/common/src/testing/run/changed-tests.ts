@@ -10,8 +10,8 @@ const LEFT_OUT = /^docs\/|\/faults\//
 const BATCH = 3
 
 /**
- * Lists changed test files in the order in which they are repeated: the fast tier before the slow one, and the newest change first.
- * `log` is the output of `git log --format=%x00 --name-only`, `changed` that of `git diff --name-only`.
+ * Lists changed test files in the order in which they are repeated: the fast tier before the slow one, and the newest
+ * change first. `log` is the output of `git log --format=%x00 --name-only`, `changed` that of `git diff --name-only`.
  */
 export function changedTests(log: string, changed: string): TestFile[] {
   const isChanged = new Set(changed.split('\n'))

@@ -1,5 +1,6 @@
-// Disturbs a test worker: sockets, timers and started programs are late by 0 to 50 ms, drawn from TEST_SHAKEN. Only `test:shaken`
-// (shaken.ts) names it as a setup file. A test is red under it only if its result depends on the order of events.
+// Disturbs a test worker: sockets, timers and started programs are late by 0 to 50 ms, drawn from TEST_SHAKEN. Only
+// `test:shaken` (shaken.ts) names it as a setup file. A test is red under it only if its result depends on the order of
+// events.
 import { ChildProcess } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { accessSync, constants } from 'node:fs'
@@ -14,7 +15,9 @@ import { seededRandom } from '../seeded-random.ts'
 
 const LONGEST_DELAY_MS = 50
 
-/** Fraction of delayed events. If all were late, they would keep their order more often, and a run would take an hour. */
+/**
+ * Fraction of delayed events. If all were late, they would keep their order more often, and a run would take an hour.
+ */
 const DELAYED = 0.25
 
 const setRealTimeout = timers.setTimeout
@@ -94,7 +97,9 @@ interface SpawnOptions {
   envPairs?: string[]
 }
 
-/** Starts a shell that waits and then becomes the program, so that process id, signals and streams stay the program's. */
+/**
+ * Starts a shell that waits and then becomes the program, so that process id, signals and streams stay the program's.
+ */
 function delayPrograms(nextMs: () => number) {
   if (process.platform === 'win32') return
   const prototype = ChildProcess.prototype as unknown as { spawn(options: SpawnOptions): unknown }

@@ -23,8 +23,8 @@ declare module 'vitest' {
 }
 
 /**
- * Provides one PostgreSQL for all test files: the server of TEST_DATABASE_URL, else an embedded one. All temporary folders of the run
- * are in one folder, removed afterwards.
+ * Provides one PostgreSQL for all test files: the server of TEST_DATABASE_URL, else an embedded one. All temporary
+ * folders of the run are in one folder, removed afterwards.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const testRunId = `t${randomBytes(4).toString('hex')}`
@@ -99,7 +99,9 @@ async function sweep(...roots: string[]): Promise<void> {
 const SHARED_MEMORY = '/dev/shm'
 const SPACE_NEEDED_BYTES = 2 * 1024 ** 3
 
-/** Chooses shared memory, where a clone of the template takes 10 ms instead of 80 ms, if the container has enough of it. */
+/**
+ * Chooses shared memory, where a clone of the template takes 10 ms instead of 80 ms, if the container has enough of it.
+ */
 async function fastestFolder(): Promise<string> {
   const space = await statfs(SHARED_MEMORY).catch(() => undefined)
   return space && space.bavail * space.bsize > SPACE_NEEDED_BYTES ? SHARED_MEMORY : tmpdir()

@@ -5,7 +5,10 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { BenchResults } from '../../bench/results.ts'
 
-/** Runs the benchmark of a service's lists on a thousand rows. Rejects when an answer is wrong, with a sentence about it. */
+/**
+ * Runs the benchmark of a service's lists on a thousand rows. Rejects when an answer is wrong, with a sentence about
+ * it.
+ */
 export async function runListsBench(service: URL): Promise<BenchResults> {
   const results = await mkdtemp(join(tmpdir(), 'lists-bench-'))
   try {

@@ -28,9 +28,9 @@ const LONGEST = [
 ]
 
 /**
- * Vitest's order, which is by project and then by size or by the last duration, but for the longest files. These are first in their
- * project, and their projects come first. Projects do not alternate: a worker that meets a file of another project ends, and
- * its successor loads the service anew.
+ * Vitest's order, which is by project and then by size or by the last duration, but for the longest files. These are
+ * first in their project, and their projects come first. Projects do not alternate: a worker that meets a file of
+ * another project ends, and its successor loads the service anew.
  */
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

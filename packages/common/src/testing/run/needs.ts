@@ -1,5 +1,6 @@
-// Programs and rights that some tests need. A tag names each, as in `test('…', { tags: 'nginx' }, …)`, and skips the test where it
-// is missing. `.ci/install-programs` installs the programs; with CI set a skipped test fails the run (run-reporter.ts).
+// Programs and rights that some tests need. A tag names each, as in `test('…', { tags: 'nginx' }, …)`, and skips the
+// test where it is missing. `.ci/install-programs` installs the programs; with CI set a skipped test fails the run
+// (run-reporter.ts).
 import { spawnSync } from 'node:child_process'
 import { accessSync, constants, existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'

@@ -90,7 +90,10 @@ function isExcused(test: TestCase): boolean {
 /** Variables that change the inputs of tests. */
 const INPUTS = ['HOSTILE_RUNS', 'HOSTILE_SEED', 'MEDIA_MUTANTS', 'MEDIA_MUTANTS_SEED']
 
-/** Command that runs this test alone, from any folder of the repository; if tests are shuffled, all tests of its file in this order. */
+/**
+ * Command that runs this test alone, from any folder of the repository; if tests are shuffled, all tests of its file in
+ * this order.
+ */
 function commandFor(test: TestCase): string {
   const pattern = `^${test.fullName.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')}$`
   const quoted = `'${pattern.replaceAll("'", "'\\''")}'`

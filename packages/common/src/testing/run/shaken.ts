@@ -1,5 +1,6 @@
-// `test:shaken [SEED] [options and files of vitest]`: runs the fast tier in the order of test-order.ts and under the delays of disturb.ts,
-// on one core beside four busy loops. A seed repeats order and delays; without one it draws and prints its own.
+// `test:shaken [SEED] [options and files of vitest]`: runs the fast tier in the order of test-order.ts and under the
+// delays of disturb.ts, on one core beside four busy loops. A seed repeats order and delays; without one it draws and
+// prints its own.
 import { spawn } from 'node:child_process'
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'

@@ -5,7 +5,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 
-/** Runs a program whose standard output is a pipe that has lost its reader, as behind `| head`. Throws if it cannot start. */
+/**
+ * Runs a program whose standard output is a pipe that has lost its reader, as behind `| head`. Throws if it cannot
+ * start.
+ */
 export async function runWithoutReader(
   program: readonly string[],
   env: NodeJS.ProcessEnv,

@@ -16,7 +16,9 @@ const LOCAL_HOSTS = ['localhost', '127.0.0.1', '[::1]', 'host.docker.internal']
 
 const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]{0,62}$/
 
-/** Parses `https://…`, `http://` of this machine, or `pg-functions://…/schema/function`, of which the host is ignored. */
+/**
+ * Parses `https://…`, `http://` of this machine, or `pg-functions://…/schema/function`, of which the host is ignored.
+ */
 export function parseHookUri(value: string): HookTarget {
   if (/\s/.test(value) || !URL.canParse(value)) throw new Error(FORMS)
   const { protocol, hostname, pathname, username, password, hash } = new URL(value)

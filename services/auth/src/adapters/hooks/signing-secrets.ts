@@ -1,5 +1,5 @@
-// Signatures of Standard Webhooks (https://www.standardwebhooks.com): a receiver accepts any of several, so that secrets
-// can be replaced one after the other.
+// Signatures of Standard Webhooks (https://www.standardwebhooks.com): a receiver accepts any of several, so that
+// secrets can be replaced one after the other.
 import { createHmac, createPrivateKey, createPublicKey, sign } from 'node:crypto'
 
 /** Signs a text, with the prefix of its scheme. */

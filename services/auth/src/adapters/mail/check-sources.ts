@@ -5,8 +5,8 @@ import { forLocale, openTemplateSources } from './template-sources.ts'
 import { unknownInBody } from './unknown-variables.ts'
 
 /**
- * Loads each custom template once, in every language. Problems are those that a mail would meet; a server that cannot be reached from here
- * is a warning. Throws the ConfigError of unusable files.
+ * Loads each custom template once, in every language. Problems are those that a mail would meet; a server that cannot
+ * be reached from here is a warning. Throws the ConfigError of unusable files.
  */
 export async function checkTemplateSources(config: Pick<Config, 'siteUrl' | 'mail'>) {
   const { mail } = config

@@ -37,7 +37,9 @@ export function organizationOf(email: string): string {
   return labels.slice(IS_REGISTRY.test(labels.slice(-2).join('.')) ? -3 : -2).join('.')
 }
 
-/** Validates an address and returns it as it is stored: in lower case, its domain in ASCII. Throws validation_failed. */
+/**
+ * Validates an address and returns it as it is stored: in lower case, its domain in ASCII. Throws validation_failed.
+ */
 export function parseEmail(email: string, status = 400): string {
   if (email === '') throw apiError('validation_failed', { status, message: 'An email address is required' })
   const ascii = withAsciiDomain(email)

@@ -26,8 +26,8 @@ interface Entry {
 }
 
 /**
- * Caches bodies for MAILER_TEMPLATE_MAX_AGE, failures for MAILER_TEMPLATE_RETRY_INTERVAL. Mails share one load; while it
- * takes longer than they wait, they get the last good template, if there is one.
+ * Caches bodies for MAILER_TEMPLATE_MAX_AGE, failures for MAILER_TEMPLATE_RETRY_INTERVAL. Mails share one load; while
+ * it takes longer than they wait, they get the last good template, if there is one.
  */
 export function createRemoteTemplates(deps: RemoteDeps) {
   const entries = new Map<string, Entry>()

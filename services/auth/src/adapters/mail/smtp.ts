@@ -86,7 +86,10 @@ const serverOf = ({ host, port }: SmtpSettings) => ({
   'server.port': port,
 })
 
-/** Name that existing rules of mail services match; it differs from the kind in one case (contract/auth-platform.md 5.1). */
+/**
+ * Name that existing rules of mail services match; it differs from the kind in one case
+ * (contract/auth-platform.md 5.1).
+ */
 const messageType = (kind: string) => (kind === 'reauthentication' ? 'reauthenticate' : kind)
 
 const headersOf = ({ headers }: SmtpSettings, kind: string) =>

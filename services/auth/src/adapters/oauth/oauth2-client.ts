@@ -180,7 +180,9 @@ export function createOAuth2Client(
   }
 }
 
-/** OpenID Connect Core 5.3.2: a profile with another `sub` must be rejected. It is missing only beside a verified token. */
+/**
+ * OpenID Connect Core 5.3.2: a profile with another `sub` must be rejected. It is missing only beside a verified token.
+ */
 function requireSameAccount(
   { claims, isVerified }: { claims: JWTPayload; isVerified: boolean },
   profile: ProviderJson | undefined,

@@ -74,7 +74,9 @@ export interface OAuth2Provider {
   replacesScopes?: boolean
   /** Whether unknown parameters of GET /authorize are passed on; default true. */
   takesParameters?: boolean
-  /** Documented client authentication at the token endpoint (RFC 6749 2.3.1). `either`: unknown, basic is tried first. */
+  /**
+   * Documented client authentication at the token endpoint (RFC 6749 2.3.1). `either`: unknown, basic is tried first.
+   */
   clientAuthentication: 'basic' | 'post' | 'either' | 'none'
   /** Whether PKCE is documented (RFC 7636). */
   pkce?: boolean

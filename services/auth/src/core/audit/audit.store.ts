@@ -22,8 +22,8 @@ export const deleteOldAuditEntries = (db: Kysely<DB>, before: Date) =>
   deleteInBatches(db, 'audit_log_entries', { column: 'created_at', before })
 
 /**
- * Deletes refused sign-ins, along the index on the time: building one on the action takes a lock. Returns the position of the
- * next run, since no entry is written with an old time.
+ * Deletes refused sign-ins, along the index on the time: building one on the action takes a lock. Returns the position
+ * of the next run, since no entry is written with an old time.
  */
 export async function* deleteRefusedSignIns(
   db: Kysely<DB>,

@@ -25,7 +25,10 @@ const ID_OF: Record<Person, RawBuilder<string>> = {
 
 const isErased = (person: Person) => sql`coalesce(payload -> 'erased' ? ${sql.lit(person)}, false)`
 
-/** Erases the data of deleted users, both in their own entries and in those about them. Yields the number after each batch. */
+/**
+ * Erases the data of deleted users, both in their own entries and in those about them. Yields the number after each
+ * batch.
+ */
 export async function* eraseDeletedUsers(db: Kysely<DB>, erasure: Erasure): AsyncGenerator<number, void> {
   for (const person of ['actor', 'target'] as const) {
     for (let last: string | undefined; ; ) {
@@ -100,8 +103,8 @@ async function* eraseEntriesOf(
 }
 
 /**
- * Erases the typed addresses and clients of refused sign-ins, which name no account and so have no deletion to wait for.
- * Returns the position of the next run, since no entry is written with an old time.
+ * Erases the typed addresses and clients of refused sign-ins, which name no account and so have no deletion to wait
+ * for. Returns the position of the next run, since no entry is written with an old time.
  */
 export async function* eraseRefusedSignIns(
   db: Kysely<DB>,
@@ -123,8 +126,8 @@ export async function* eraseRefusedSignIns(
 }
 
 /**
- * Erases entries that have not been, and returns their number. It waits for those that another process erases: a skipped
- * one would stay behind the newest, which says that all are done. Requests never lock an entry.
+ * Erases entries that have not been, and returns their number. It waits for those that another process erases: a
+ * skipped one would stay behind the newest, which says that all are done. Requests never lock an entry.
  */
 async function erase(
   db: Kysely<DB>,

@@ -41,7 +41,10 @@ async function alongIndexes<T>(db: Kysely<DB>, select: RawBuilder<T>): Promise<T
   })
 }
 
-/** Lists entries after a position, newest first, at a cost that does not grow with it; `next` is the last one's, if more follow. */
+/**
+ * Lists entries after a position, newest first, at a cost that does not grow with it; `next` is the last one's, if more
+ * follow.
+ */
 export async function listAuditEntriesAfter(
   db: Kysely<DB>,
   search: AuditSearch | undefined,

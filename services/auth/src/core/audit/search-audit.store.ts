@@ -46,7 +46,8 @@ export async function found(
   const usernames = [...new Set([text, text.toLowerCase()])]
   return {
     newest: newestOf({ actor_id: ids, actor_username: usernames }, isLater, limit),
-    // Most entries of a whole address are also its user's. The planner expects a full join to have the rows of its larger side.
+    // Most entries of a whole address are also its user's. The planner expects a full join to have the rows of its
+    // larger side.
     all: sql`select id from (${entriesOf('actor_id', ids)}) of_ids
       full join (${entriesOf('actor_username', usernames)}) of_usernames using (id)`,
   }

@@ -75,8 +75,8 @@ export async function changeFactor(trx: Transaction<DB>, factor: Factor, changes
 }
 
 /**
- * Stores a factor's first credential; false if it has one, which an answer to an older challenge must not replace. Throws a
- * unique violation if any factor has this credential.
+ * Stores a factor's first credential; false if it has one, which an answer to an older challenge must not replace.
+ * Throws a unique violation if any factor has this credential.
  */
 export async function setCredential(trx: Transaction<DB>, factor: Factor, key: StoredCredential): Promise<boolean> {
   const { numUpdatedRows } = await trx

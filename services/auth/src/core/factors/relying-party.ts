@@ -8,8 +8,9 @@ export type RelyingParty = Pick<WebauthnChallenge, 'rpId' | 'origins'>
 const MAX_ORIGINS = 10
 
 /**
- * Returns the settings' relying party, or the application's, or the site itself. An application may name permitted redirect
- * origins and a domain that contains them: another page could pass a key's answer on to us. Throws validation_failed.
+ * Returns the settings' relying party, or the application's, or the site itself. An application may name permitted
+ * redirect origins and a domain that contains them: another page could pass a key's answer on to us. Throws
+ * validation_failed.
  */
 export function relyingPartyOf(
   { rpId, origins }: { rpId: string | undefined; origins: string[] },

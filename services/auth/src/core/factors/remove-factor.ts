@@ -9,8 +9,8 @@ import { deleteFactors, type Factor, listFactors } from './factors.store.ts'
 import { deleteRecoveryCodes } from './recovery-codes.store.ts'
 
 /**
- * Removes a factor, with the user locked, and lowers the sessions it raised to aal1. A proven one ends the trusted devices.
- * With the last proven factor the recovery codes are deleted and all sessions lowered.
+ * Removes a factor, with the user locked, and lowers the sessions it raised to aal1. A proven one ends the trusted
+ * devices. With the last proven factor the recovery codes are deleted and all sessions lowered.
  */
 export async function removeFactor(
   deps: NotifyDeps,

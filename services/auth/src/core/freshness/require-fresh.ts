@@ -49,8 +49,8 @@ function isSecondFactorDemanded({ mfa, jwt }: Pick<Config, 'jwt' | 'mfa'>, user:
 }
 
 /**
- * Throws insufficient_aal for a session without the second factor that its user has, or that is demanded. One that a trusted
- * device began needs a proof of the last 15 minutes.
+ * Throws insufficient_aal for a session without the second factor that its user has, or that is demanded. One that a
+ * trusted device began needs a proof of the last 15 minutes.
  */
 export function requireSecondFactor(
   deps: SecondFactorDeps,
@@ -160,7 +160,9 @@ async function requireRightPassword(
   if (!isRight) throw apiError('current_password_invalid')
 }
 
-/** Counter of attempts at the current password: by user. Shared with sign-ins, it would let strangers block an owner. */
+/**
+ * Counter of attempts at the current password: by user. Shared with sign-ins, it would let strangers block an owner.
+ */
 export const changeAttempt = ({ id }: Pick<User, 'id'>, clientAddress: string | undefined): PasswordAttempt => ({
   identifier: id,
   address: clientAddress,

@@ -1,7 +1,7 @@
-// Questions of a transaction to a hook. One by HTTP must not wait inside it, because it holds a connection and locks. So
-// the transaction stops at its question and is rolled back, the hook is asked, and the transaction runs again with the
-// answer. Its ids are the same in each run, and an answer is used for its own question only. A function in this database
-// is asked within the transaction, and sees its rows.
+// Questions of a transaction to a hook. One by HTTP must not wait inside it, because it holds a connection and locks.
+// So the transaction stops at its question and is rolled back, the hook is asked, and the transaction runs again with
+// the answer. Its ids are the same in each run, and an answer is used for its own question only. A function in this
+// database is asked within the transaction, and sees its rows.
 import type { Kysely, Transaction } from 'kysely'
 import type { HookPoint } from '../../adapters/hooks/points.ts'
 import type { DB } from '../../db/tables.ts'

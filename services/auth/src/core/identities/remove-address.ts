@@ -25,8 +25,8 @@ export function removalTraits(user: Pick<LockedAccount, Channel>, channels: read
 }
 
 /**
- * Throws single_identity_not_deletable where no way in would be left: a confirmed address, one that an admin gave, or an
- * account at a provider. `added` are addresses that the same request gives the account.
+ * Throws single_identity_not_deletable where no way in would be left: a confirmed address, one that an admin gave, or
+ * an account at a provider. `added` are addresses that the same request gives the account.
  */
 export function requireOtherWayIn(
   user: LockedAccount,

@@ -32,7 +32,9 @@ export const accountToLink = ({
 
 type StoredAccount = Pick<TakenToken, 'user_id' | 'relates_to' | 'token_hash' | 'external_account'>
 
-/** Links the account that travelled with a link, now that its address is proven. `isBound`: the browser has the cookie. */
+/**
+ * Links the account that travelled with a link, now that its address is proven. `isBound`: the browser has the cookie.
+ */
 export async function linkProvenAccount(
   deps: AuditDeps & { now: () => Date; newId: () => string; encryption: Encryption },
   trx: Transaction<DB>,

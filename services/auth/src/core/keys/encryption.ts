@@ -34,7 +34,9 @@ export interface Encryption {
     row: Readonly<Record<Bound, Cell>>,
     value: unknown,
   ): string
-  /** Throws when the key is unknown, and when the text was changed or made for another row. The caller names the type. */
+  /**
+   * Throws when the key is unknown, and when the text was changed or made for another row. The caller names the type.
+   */
   open<Value, Column extends string, Bound extends string>(
     column: SealedColumn<Column, Bound>,
     row: Readonly<Record<Bound | Column, Cell>>,

@@ -1,6 +1,6 @@
-// All columns with encrypted values: status, rotation and the test that walks over them read this list. A new one needs a
-// line here, `encryption.seal` and `encryption.open` (encryption.ts) where it is written and read, and a row in the test
-// (sealed-columns.test.ts). Commands: flows/commands/encryption/.
+// All columns with encrypted values: status, rotation and the test that walks over them read this list. A new one needs
+// a line here, `encryption.seal` and `encryption.open` (encryption.ts) where it is written and read, and a row in the
+// test (sealed-columns.test.ts). Commands: flows/commands/encryption/.
 import type { DB } from '../../db/tables.ts'
 
 /** Uses of encryption keys; each has a key of its own, derived from the configured one. */

@@ -21,7 +21,10 @@ export async function countSealedRows(db: Kysely<DB>): Promise<SealedRows[]> {
   return rows
 }
 
-/** Whether this process is to count: no other one has begun to since `before`. It locks the row, so call it if one is due. */
+/**
+ * Whether this process is to count: no other one has begun to since `before`. It locks the row, so call it if one is
+ * due.
+ */
 export async function claimCount(db: Kysely<DB>, { now, before }: { now: Date; before: Date }): Promise<boolean> {
   const claimed = await db
     .insertInto('sealed_row_counts')

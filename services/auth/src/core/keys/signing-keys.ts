@@ -11,7 +11,10 @@ type VerifyingKey = { alg: SigningAlgorithm; key: CryptoKey | Uint8Array }
 export interface SigningKeys {
   alg: SigningAlgorithm
   sign(claims: JWTPayload): Promise<string>
-  /** Returns the claims of a valid, unexpired token, or undefined. A token without `exp` passes (contract/auth-core.md 3.2). */
+  /**
+   * Returns the claims of a valid, unexpired token, or undefined. A token without `exp` passes
+   * (contract/auth-core.md 3.2).
+   */
   verify(token: string, now: Date): Promise<JWTPayload | undefined>
   /** Public halves for /.well-known/jwks.json; symmetric keys are left out. */
   publicJwks: Record<string, unknown>[]

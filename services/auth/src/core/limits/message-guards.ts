@@ -1,4 +1,5 @@
-// The common part of the limits of mails (mail-guards.ts) and SMS (sms-guards.ts): caps, owners, the budget of all users.
+// The common part of the limits of mails (mail-guards.ts) and SMS (sms-guards.ts): caps, owners, the budget of all
+// users.
 import type { ErrorCode } from '../../errors.ts'
 import { consume, countAll, type Limiter, type LimiterDeps, type LimitId, openLimiter, type Refund } from './limiter.ts'
 import type { Rate } from './rate.ts'
@@ -9,7 +10,10 @@ export interface Guard {
   keyFor(address: string): string
 }
 
-/** Counts a message by guards from the narrowest to the widest: an address over its own cap takes nothing from the others. */
+/**
+ * Counts a message by guards from the narrowest to the widest: an address over its own cap takes nothing from the
+ * others.
+ */
 export const countGuarded = (guards: readonly Guard[], address: string, code: ErrorCode): Promise<Refund> =>
   countAll(guards.map((guard) => () => consume(guard.limiter, guard.keyFor(address), code)))
 
@@ -37,7 +41,10 @@ const RESERVE = 0.25
  */
 const OWN_IN_RESERVE = 3
 
-/** Budget of all users together: requests without proof use up three quarters of it, owners all. `recipient` is a counter key. */
+/**
+ * Budget of all users together: requests without proof use up three quarters of it, owners all. `recipient` is a
+ * counter key.
+ */
 export function openBudget(deps: LimiterDeps, { name, setting }: LimitId, rate: Rate, code: ErrorCode) {
   const all = openLimiter(deps, { name, setting }, rate)
   const unreserved = { ...rate, points: rate.points - Math.floor(rate.points * RESERVE) }

@@ -13,8 +13,9 @@ interface Point {
 }
 
 /**
- * Counts one in the key's window, which begins with the first; returns 0, or the milliseconds left of a full window. The
- * condition is checked again under the row's lock: of parallel requests, in any number of replicas, only those allowed count.
+ * Counts one in the key's window, which begins with the first; returns 0, or the milliseconds left of a full window.
+ * The condition is checked again under the row's lock: of parallel requests, in any number of replicas, only those
+ * allowed count.
  */
 export async function countPoint(db: Kysely<DB>, point: Point): Promise<number> {
   const [row] = await count(db, { ...point, until: point.at + point.windowMs })

@@ -11,8 +11,8 @@ import type { Rate } from './rate.ts'
 export type SmsGuards = ReturnType<typeof createSmsGuards>
 
 /**
- * Part of a block's share that one asker may use up. Of the strangers' share it is that of a network, where an address is
- * trusted. Of the owners' it is that of a number, whose further messages count without an owner.
+ * Part of a block's share that one asker may use up. Of the strangers' share it is that of a network, where an address
+ * is trusted. Of the owners' it is that of a number, whose further messages count without an owner.
  */
 const PART_OF_ONE = 0.25
 
@@ -76,7 +76,9 @@ export function createSmsGuards(deps: LimiterDeps, config: { sms: { guards: Conf
   }
   return {
     requireAllowedCountry,
-    /** Counts a message to this number and its block in the share; throws over_sms_send_rate_limit if that is used up. */
+    /**
+     * Counts a message to this number and its block in the share; throws over_sms_send_rate_limit if that is used up.
+     */
     async allow(phone: string, asker: Asker = {}): Promise<Refund> {
       requireAllowedCountry(phone)
       return countAll([...inShare(phone, asker), ...inBudgets(phone, asker)])

@@ -51,7 +51,9 @@ export const deleteOldLinks = (db: QueryCreator<DB>, purpose: Purpose, now: Date
     .where((eb) => eb.and(purpose))
     .where('expires_at', '<', new Date(now.getTime() - KEEP_MS))
 
-/** Whether the token, or a link that it replaced, has not expired: an earlier link outlives it if its mail leaves later. */
+/**
+ * Whether the token, or a link that it replaced, has not expired: an earlier link outlives it if its mail leaves later.
+ */
 export const isStillGood = (now: Date) => (eb: ExpressionBuilder<DB, 'one_time_tokens'>) =>
   eb.or([
     eb('one_time_tokens.expires_at', '>', now),

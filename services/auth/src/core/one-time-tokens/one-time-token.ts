@@ -12,9 +12,9 @@ import { findLastCode, MAX_ATTEMPTS, type NewOneTimeToken, putOneTimeToken } fro
 import { typedCode } from './typed-code.ts'
 
 /**
- * Links carry a random 256-bit token, of which only the SHA-256 is stored. A code is short, so it is stored as an HMAC under a
- * server key (a stolen table does not give it away). Strangers can use up a user's codes, so after two used-up ones the
- * next codes are long enough to take any number of attempts.
+ * Links carry a random 256-bit token, of which only the SHA-256 is stored. A code is short, so it is stored as an HMAC
+ * under a server key (a stolen table does not give it away). Strangers can use up a user's codes, so after two used-up
+ * ones the next codes are long enough to take any number of attempts.
  */
 export interface OneTimeToken {
   linkToken: string
@@ -58,7 +58,9 @@ export interface IssuedToken extends OneTimeToken {
   repeatsCode: boolean
 }
 
-/** Makes a link token and a code, which replace the user's live ones of this purpose. A repeated message keeps the code. */
+/**
+ * Makes a link token and a code, which replace the user's live ones of this purpose. A repeated message keeps the code.
+ */
 export async function issueToken(
   { random, encryption, codeKey, now }: IssueTokenDeps,
   trx: Transaction<DB>,

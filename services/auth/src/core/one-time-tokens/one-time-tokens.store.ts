@@ -100,7 +100,10 @@ export async function findUserIdByLinkHash(db: Kysely<DB>, tokenHash: Buffer, pu
 
 export type TakenToken = Pick<Selectable<DB['one_time_tokens']>, 'token_hash' | (typeof TAKEN)[number]>
 
-/** Deletes the token of a link with the other links of its purpose; of parallel requests one gets the row, expired or not. */
+/**
+ * Deletes the token of a link with the other links of its purpose; of parallel requests one gets the row, expired or
+ * not.
+ */
 export function takeByLinkHash(trx: Transaction<DB>, tokenHash: Buffer, purposes: readonly TokenPurpose[]) {
   return trx
     .with('link', (qb) => linksWith(qb, tokenHash, purposes))
@@ -254,7 +257,10 @@ export async function deleteOneTimeTokens(
   await (purposes ? all.where('purpose', 'in', purposes) : all).execute()
 }
 
-/** Housekeeping: tokens of which link and code have expired. Those of a user with a failed message live again with its retry. */
+/**
+ * Housekeeping: tokens of which link and code have expired. Those of a user with a failed message live again with its
+ * retry.
+ */
 export function deleteExpiredTokens(db: Kysely<DB>, before: Date) {
   const condition = sql`not ${isStillGood(before)(expressionBuilder<DB, 'one_time_tokens'>())} and not exists (
     select from ${sql.table('messages')} message

@@ -11,7 +11,10 @@ export interface Pkce {
 /** RFC 7636 4.1: the alphabet and length of a verifier, and so of a plain challenge. */
 const CHALLENGE = /^[A-Za-z0-9._~-]{43,128}$/
 
-/** Reads the challenge of a request, undefined for the implicit flow. Throws validation_failed for half a pair or a bad one. */
+/**
+ * Reads the challenge of a request, undefined for the implicit flow. Throws validation_failed for half a pair or a bad
+ * one.
+ */
 export function parsePkce(body: {
   code_challenge?: string | undefined
   code_challenge_method?: string | undefined

@@ -15,7 +15,9 @@ import { MESSAGE_QUEUES, type MessageContent, type MessageJob } from './outbox.t
 import { reportFailed } from './report-failed.ts'
 import { NotAttempted, type SilentGroups } from './silent-groups.ts'
 
-/** Message on its way out; `id` is the same at every attempt, so that one sent twice after a crash can be recognised. */
+/**
+ * Message on its way out; `id` is the same at every attempt, so that one sent twice after a crash can be recognised.
+ */
 export interface OutgoingMessage<Name extends MessageChannel = MessageChannel> extends MessageContent<Name> {
   id: string
   kind: string
@@ -32,8 +34,9 @@ export interface Receipt {
 }
 
 /**
- * Hands a message over. Throws a TemporaryFailure for a retry, even where only a worker with other settings could deliver it,
- * and a PermanentFailure when no retry can help. Admins read the texts of both: they name no address and no code.
+ * Hands a message over. Throws a TemporaryFailure for a retry, even where only a worker with other settings could
+ * deliver it, and a PermanentFailure when no retry can help. Admins read the texts of both: they name no address and no
+ * code.
  */
 export type Channel<Name extends MessageChannel = MessageChannel> = (message: OutgoingMessage<Name>) => Promise<Receipt>
 

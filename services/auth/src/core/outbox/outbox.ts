@@ -112,7 +112,8 @@ export async function queueMessage<Kind extends MailKind>(
   const sealed = deps.encryption.seal(SEALED.message, { id }, content)
   const row = { id, channel, kind, user_id: userId, sealed, lifetime_seconds: lifetimeSeconds }
   await insertMessage(trx, row, deps.now())
-  // Notifications and codes for a session go to a user who is known to exist; all others may answer a stranger's request.
+  // Notifications and codes for a session go to a user who is known to exist; all others may answer a stranger's
+  // request.
   const mayBeStrangers = kind === 'account_exists' || (lifetimeSeconds !== null && kind !== 'reauthentication')
   await queueJob(deps, trx, { id, channel, to }, mayBeStrangers ? notBefore(deps) : 0)
   return id

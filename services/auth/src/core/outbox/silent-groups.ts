@@ -1,5 +1,5 @@
-// Domains and blocks of numbers by their upstream's last answer: a message that gets none holds a slot for half a minute.
-// A group has one slot of this process until it is answered. After a silence that is one of those for retries.
+// Domains and blocks of numbers by their upstream's last answer: a message that gets none holds a slot for half a
+// minute. A group has one slot of this process until it is answered. After a silence that is one of those for retries.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { PermanentFailure, type QueueJob } from '@services/common/queue/run-job'
 import { TemporaryFailure } from '../../adapters/delivery-failures.ts'
@@ -57,7 +57,10 @@ export function createSilentGroups() {
         else underWay.delete(group)
       }
     },
-    /** Sends a message and learns from the upstream's answer, or its silence. Any other failure says nothing of the group. */
+    /**
+     * Sends a message and learns from the upstream's answer, or its silence. Any other failure says nothing of the
+     * group.
+     */
     async observe<Result>(group = '', send: () => Promise<Result>): Promise<Result> {
       try {
         const result = await send()

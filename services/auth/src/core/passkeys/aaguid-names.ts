@@ -1,6 +1,6 @@
 /**
- * Names of passkey providers by AAGUID, for lists of passkeys. Any software can claim any of them, so no rule may depend
- * on one. The community's list (github.com/passkeydeveloper/passkey-authenticator-aaguids) has more.
+ * Names of passkey providers by AAGUID, for lists of passkeys. Any software can claim any of them, so no rule may
+ * depend on one. The community's list (github.com/passkeydeveloper/passkey-authenticator-aaguids) has more.
  */
 const NAMES: Readonly<Record<string, string>> = {
   'fbfc3007-154e-4ecc-8c0b-6e020557d7bd': 'Apple Passwords',

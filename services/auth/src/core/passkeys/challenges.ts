@@ -1,6 +1,6 @@
-// Passkeys: keys of an authenticator that sign a user in (contract/auth-external.md 8). A challenge is not stored before
-// its answer. Its id, a UUIDv7, holds the time and a tag over the bound facts; the key of the service makes the rest.
-// Ceremonies: ../webauthn/ceremony.ts; requests: flows/passkeys/.
+// Passkeys: keys of an authenticator that sign a user in (contract/auth-external.md 8). A challenge is not stored
+// before its answer. Its id, a UUIDv7, holds the time and a tag over the bound facts; the key of the service makes the
+// rest. Ceremonies: ../webauthn/ceremony.ts; requests: flows/passkeys/.
 import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../db/tables.ts'

@@ -1,4 +1,5 @@
-// Hashes passwords with argon2id behind a bounded queue. Parameters: config/passwords.ts (19,456 KiB, 2 passes, 1 lane).
+// Hashes passwords with argon2id behind a bounded queue. Parameters: config/passwords.ts (19,456 KiB, 2 passes, 1
+// lane).
 import { availableParallelism } from 'node:os'
 import { createSemaphore, type Semaphore } from '@services/common/concurrency/semaphore'
 import { disconnectSignal } from '@services/common/request-deadline'
@@ -47,16 +48,17 @@ export async function createPasswords(settings: HashingSettings, longestWaitMs =
     parallelism: settings.lanes,
   }
   const decoy = await hash('no user has this password', options)
-  // Our hashes are recognised by their parameters: an operator may choose larger ones than the bounds on imported hashes.
+  // Our hashes are recognised by their parameters: an operator may choose larger ones than the bounds on imported
+  // hashes.
   const ours = decoy.slice(0, decoy.lastIndexOf('$', decoy.lastIndexOf('$') - 1) + 1)
   return {
     /** Hashes with a random salt, or with the given one to get equal hashes of equal passwords. */
     hash: (password: string, salt?: Buffer): Promise<string> =>
       queued(queue, () => hash(password, { ...options, ...(salt ? { salt } : {}) })),
     /**
-     * Verifies against our hash or an imported one; false for a corrupt one. Without a hash (unknown user, no password) it does
-     * the same work against a decoy and answers false, so that time reveals nothing. An imported hash takes its own time, until
-     * the next sign-in replaces it.
+     * Verifies against our hash or an imported one; false for a corrupt one. Without a hash (unknown user, no password)
+     * it does the same work against a decoy and answers false, so that time reveals nothing. An imported hash takes its
+     * own time, until the next sign-in replaces it.
      */
     async verify(storedHash: string | null | undefined, password: string): Promise<boolean> {
       const candidate = storedHash || decoy

@@ -36,8 +36,8 @@ export interface PasswordAttempt {
 export type PasswordAttempts = ReturnType<typeof createPasswordAttempts>
 
 /**
- * Wait after n failed attempts, of which f are free: none while n < f, then min(firstMs · 2^(n - f), longestMs) since the
- * last one. Counters expire after that: later than the longest wait ends, which expiry would cut short.
+ * Wait after n failed attempts, of which f are free: none while n < f, then min(firstMs · 2^(n - f), longestMs) since
+ * the last one. Counters expire after that: later than the longest wait ends, which expiry would cut short.
  */
 const WAIT: Wait = { firstMs: 1_000, longestMs: 900_000, expireAfterMs: 3_600_000 }
 
@@ -71,7 +71,8 @@ export function createPasswordAttempts(
 
   /**
    * Runs a sign-in's attempt; undefined: wrong password. Throws over_request_rate_limit while it has to wait. After a
-   * right password the sign-in may still be refused; call `markClientKnown` of the result, which never fails, on success.
+   * right password the sign-in may still be refused; call `markClientKnown` of the result, which never fails, on
+   * success.
    */
   const runSignIn = (subject: PasswordAttempt, isRight: () => Promise<boolean>) => {
     const { guards, ...keys } = keysOf(subject)
@@ -119,7 +120,9 @@ export function createPasswordAttempts(
       const { owner } = keysOf(subject)
       return owner !== null && (await counterExists(db, owner, now())) ? owner : undefined
     },
-    /** Lets the trusted address count as the account's own after a sign-in by link or code, which proves the identifier. */
+    /**
+     * Lets the trusted address count as the account's own after a sign-in by link or code, which proves the identifier.
+     */
     markClientKnown: (subject: PasswordAttempt): Promise<void> => mark(knownKeys(keysOf(subject), true)),
   }
 }

@@ -42,7 +42,9 @@ export const derivePbkdf2 = ({ digest, iterations, salt, hash }: Pbkdf2Hash, pas
 
 type Found = Pick<Pbkdf2Hash, 'digest' | 'iterations' | 'salt' | 'hash'>
 
-/** `$pbkdf2-sha256$i=600000,l=32$salt$hash`, and passlib's `$pbkdf2-sha256$29000$salt$hash` with `.` in place of `+`. */
+/**
+ * `$pbkdf2-sha256$i=600000,l=32$salt$hash`, and passlib's `$pbkdf2-sha256$29000$salt$hash` with `.` in place of `+`.
+ */
 function parsePhc(text: string): Found | undefined {
   const [, digest = 'sha1', i, l, salt, hash] =
     /^\$pbkdf2(?:-(sha1|sha256|sha512))?\$(?:i=)?(\d{1,8})(?:,l=(\d{1,3}))?\$([\w+/.]+)\$([\w+/.]+)$/.exec(text) ?? []
@@ -60,7 +62,9 @@ function parseDjango(text: string): Found | undefined {
 const ASP_NET_V2 = { salt: 16, hash: 32, iterations: '1000' }
 const ASP_NET_DIGESTS: readonly Digest[] = ['sha1', 'sha256', 'sha512']
 
-/** ASP.NET Core Identity, base64: version 0 with fixed sizes, or version 1 with digest, iterations and size of the salt. */
+/**
+ * ASP.NET Core Identity, base64: version 0 with fixed sizes, or version 1 with digest, iterations and size of the salt.
+ */
 function parseAspNet(text: string): Found | undefined {
   const bytes = /^A[A-Za-z0-9+/]{50,}={0,2}$/.test(text) ? decode(text) : undefined
   if (bytes?.[0] === 0 && bytes.length === 1 + ASP_NET_V2.salt + ASP_NET_V2.hash) {

@@ -21,12 +21,14 @@ interface Alternative {
 export const MAX_TARGET_LENGTH = 2048
 
 /**
- * Most characters of a pattern, in all its alternatives: 500 of 40 each. A target costs at most one step per character of each;
- * 5 million steps take about a tenth of a second.
+ * Most characters of a pattern, in all its alternatives: 500 of 40 each. A target costs at most one step per character
+ * of each; 5 million steps take about a tenth of a second.
  */
 const MAX_PATTERN_LENGTH = 20_000
 
-/** Compiles patterns between commas outside braces. Throws an Error that names a malformed or too long one by position. */
+/**
+ * Compiles patterns between commas outside braces. Throws an Error that names a malformed or too long one by position.
+ */
 export function parseAllowList(text: string): Glob[] {
   const patterns = text.match(/(?:\{(?:\\.|[^\\}])*\}|\\.|[^,])+/g) ?? []
   return patterns
@@ -67,9 +69,9 @@ const noneOf =
     !characters.includes(character)
 
 /**
- * `*`: any run without `.` and `/`; `**`: any run; `?`: one character that is neither; `[a-z]`, `[!x]`, `{a,b}`, `\x`. In a
- * web host none of them leaves the host: `https://**.example.com` cannot match `https://evil.test/.example.com`. Only a final
- * `**` takes everything.
+ * `*`: any run without `.` and `/`; `**`: any run; `?`: one character that is neither; `[a-z]`, `[!x]`, `{a,b}`, `\x`.
+ * In a web host none of them leaves the host: `https://**.example.com` cannot match `https://evil.test/.example.com`.
+ * Only a final `**` takes everything.
  */
 const ANYWHERE: Wildcards = { run: () => true, character: noneOf('./'), inSet: () => true }
 const HOST: Wildcards = { run: noneOf('/?#@\\'), character: noneOf('./?#@:\\'), inSet: noneOf('/?#@:\\') }

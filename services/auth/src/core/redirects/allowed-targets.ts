@@ -53,7 +53,9 @@ export function judgeTarget(target: string, { siteUrl, allowList }: RedirectRule
   return { reason: 'it is neither on the host of AUTH_SITE_URL nor matched by AUTH_URI_ALLOW_LIST' }
 }
 
-/** Scheme named after an Android package. RFC 3986 3.1 has no underscore; a browser would go to a path of this service. */
+/**
+ * Scheme named after an Android package. RFC 3986 3.1 has no underscore; a browser would go to a path of this service.
+ */
 const UNDERSCORE_IN_SCHEME = /^[a-z][a-z0-9+.-]*_[a-z0-9+._-]*:/i
 
 /** Target at a loopback address, in the spelling that all clients read alike, and its path. */

@@ -20,7 +20,9 @@ export function withFragment(target: string, parameters: Record<string, string>)
   return `${withoutFragment}#${marked}`
 }
 
-/** `error` of a redirect, by the status of our refusal (RFC 6749 4.1.2.1; contract/auth-core.md 2.2). Others have none. */
+/**
+ * `error` of a redirect, by the status of our refusal (RFC 6749 4.1.2.1; contract/auth-core.md 2.2). Others have none.
+ */
 export const ERROR_NAMES: Record<number, string> = {
   400: 'invalid_request',
   401: 'unauthorized_client',

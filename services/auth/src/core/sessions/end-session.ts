@@ -13,7 +13,10 @@ type EndDeps = AuditDeps & { db: Kysely<DB>; config: { sessions: SessionLimits }
 
 type Owner = Pick<Actor, 'id' | 'email' | 'phone'>
 
-/** Ends one session of a user, changes of address it may have requested, and trusted devices that belong to it. Throws session_not_found (404). */
+/**
+ * Ends one session of a user, changes of address it may have requested, and trusted devices that belong to it. Throws
+ * session_not_found (404).
+ */
 export async function endOneSession(
   deps: EndDeps,
   log: AuditLog,

@@ -26,8 +26,8 @@ const isSessionOrReplaced = ({ singlePerUser }: Limits, id: string) =>
     : sql<boolean>`id = ${id}`
 
 /**
- * Ends a session whose token was reused, and its trusted devices: a thief has read them in the same place. False when the
- * counter no longer shows a reuse.
+ * Ends a session whose token was reused, and its trusted devices: a thief has read them in the same place. False when
+ * the counter no longer shows a reuse.
  */
 export async function endReusedSession(
   trx: Transaction<DB>,

@@ -47,8 +47,8 @@ export interface SessionDeps extends AccessTokenDeps {
 const LARGE_TOKEN_BYTES = 4096
 
 /**
- * Issues new tokens for a session. `method`: the proof, for the hook customize-access-token. The hook may refuse, so changes
- * by the proof are in the same transaction.
+ * Issues new tokens for a session. `method`: the proof, for the hook customize-access-token. The hook may refuse, so
+ * changes by the proof are in the same transaction.
  */
 export async function issueTokens(
   deps: Asking<SessionDeps>,

@@ -8,11 +8,12 @@
 // one behind, later, from the client that has    | the same successor again, MAX_REPEATS times, audited: its answer was
 //   the successor                                |   lost, or a page could not store it
 // further behind, or later from elsewhere        | `reused`, an attack: the session ends
-// ahead                                          | `ahead`: the session catches up with a token that we made and committed,
+// ahead                                          | `ahead`: the session catches up with a token that we made and
+// committed,
 //                                                |   because the database lost writes, in a failover or by a restore
 //
-// A client is its user agent and, with a trusted header, its address. A repeat restarts no time, so a thief elsewhere has
-// the interval of the refresh and no more.
+// A client is its user agent and, with a trusted header, its address. A repeat restarts no time, so a thief elsewhere
+// has the interval of the refresh and no more.
 import type { Kysely } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import { noteChange } from '../../db/watched-users.ts'
@@ -39,8 +40,8 @@ export const reusableSince = (now: Date, { reuseIntervalSeconds }: ReuseInterval
   new Date(now.getTime() - reuseIntervalSeconds * 1000)
 
 /**
- * Finds why a token was refused, by the counter that its session has a moment later. `raced`: it would be accepted by now,
- * because another request advanced the session in between, so the refresh is repeated.
+ * Finds why a token was refused, by the counter that its session has a moment later. `raced`: it would be accepted by
+ * now, because another request advanced the session in between, so the refresh is repeated.
  */
 export function judgeRefusal(
   presented: number,

@@ -31,8 +31,8 @@ export interface RotatedSession {
 
 /**
  * Refreshes sessions in one statement, the only place that advances them (states: refresh-reuse.ts). A repeated token
- * changes no counter: twenty parallel refreshes, queued at the row lock, get one child. Undefined for a refused token. A
- * batch skips a session that is locked or listed twice, also by undefined: retry it alone, which waits.
+ * changes no counter: twenty parallel refreshes, queued at the row lock, get one child. Undefined for a refused token.
+ * A batch skips a session that is locked or listed twice, also by undefined: retry it alone, which waits.
  */
 export async function rotateSessions(
   db: Kysely<DB>,

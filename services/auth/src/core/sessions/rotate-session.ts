@@ -18,8 +18,8 @@ interface RotationDeps {
 const MAX_TOGETHER = 32
 
 /**
- * Runs concurrent refreshes in one statement; those it skips (session locked or presented twice) run again alone. One in a
- * transaction of its caller always runs alone.
+ * Runs concurrent refreshes in one statement; those it skips (session locked or presented twice) run again alone. One
+ * in a transaction of its caller always runs alone.
  */
 export function createRotateSession(deps: RotationDeps): RotateSession {
   const { sessions } = deps.config

@@ -31,8 +31,8 @@ interface SignInProof {
 }
 
 /**
- * Signs a user in: creates a session and its tokens; `audited` is stored with it. A trusted device makes it one of aal2.
- * Throws invalid_credentials when the user was deleted or the password changed, and email_not_confirmed or
+ * Signs a user in: creates a session and its tokens; `audited` is stored with it. A trusted device makes it one of
+ * aal2. Throws invalid_credentials when the user was deleted or the password changed, and email_not_confirmed or
  * phone_not_confirmed for a pending account.
  */
 export async function startSession(

@@ -31,15 +31,17 @@ export function parseDeviceToken(text: string): DeviceToken | undefined {
 export const hashSecret = (secret: Buffer): Buffer => createHash('sha256').update(secret).digest()
 
 /**
- * Returns the token that replaces this one. It follows from this one and the server's key. So two tabs get the same, and
- * replaced ones are recognised without being stored.
+ * Returns the token that replaces this one. It follows from this one and the server's key. So two tabs get the same,
+ * and replaced ones are recognised without being stored.
  */
 export const successorOf = (key: KeyObject, { deviceId, secret }: DeviceToken): DeviceToken => ({
   deviceId,
   secret: createHmac('sha256', key).update(idBytes(deviceId)).update(secret).digest(),
 })
 
-/** Result of a token. `repeated`: replaced a moment ago; `replaced`: longer ago; `unknown`: never a token of the device. */
+/**
+ * Result of a token. `repeated`: replaced a moment ago; `replaced`: longer ago; `unknown`: never a token of the device.
+ */
 export type Verdict = 'current' | 'repeated' | 'replaced' | 'unknown'
 
 export function judgeToken(

@@ -1,15 +1,15 @@
-// Trusted devices: a token that replaces the second factor at the sign-ins of one user. Alone it opens nothing: it is read
-// once the first factor is proven. Each use replaces it. Tests: test/trusted-devices.test.ts.
+// Trusted devices: a token that replaces the second factor at the sign-ins of one user. Alone it opens nothing: it is
+// read once the first factor is proven. Each use replaces it. Tests: test/trusted-devices.test.ts.
 //
 // Token presented at a sign-in       | result
 // current                            | the session begins at aal2; the successor is answered
 // replaced less than GRACE_MS ago    | the same successor again: another tab, or a request whose answer was lost
-// replaced before                    | the device ends and is audited, its sessions fall to aal1; the sign-in is one of aal1
-// any other, another user's, expired | ignored
+// replaced before                    | the device ends and is audited, its sessions fall to aal1; the sign-in is one of
+// aal1 any other, another user's, expired | ignored
 //
-// A copy of a token is noticed when the second of its two holders signs in: that token is a replaced one by then. The grace
-// gives a thief no more than the successor that the next use replaces. It is short, unlike the repeats of refresh tokens
-// (../sessions/refresh-reuse.ts), because a lost answer costs one proof of the factor here and no sign-in.
+// A copy of a token is noticed when the second of its two holders signs in: that token is a replaced one by then. The
+// grace gives a thief no more than the successor that the next use replaces. It is short, unlike the repeats of refresh
+// tokens (../sessions/refresh-reuse.ts), because a lost answer costs one proof of the factor here and no sign-in.
 import type { KeyObject } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import type { DB, FactorJson } from '../../db/tables.ts'

@@ -6,7 +6,8 @@ import { beginChange, isWatched } from '../../db/watched-users.ts'
 
 /**
  * Deletes idle anonymous users, in order of age: no change, sign-in or refresh since `idleSince`. A user who returns at
- * this moment stays: users are locked before their sessions, whose refreshes are read last. Yields the number of each batch.
+ * this moment stays: users are locked before their sessions, whose refreshes are read last. Yields the number of each
+ * batch.
  */
 export async function* deleteIdleAnonymousUsers(db: Kysely<DB>, idleSince: Date): AsyncGenerator<number, void> {
   const users = sql.table('users')

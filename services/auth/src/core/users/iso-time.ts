@@ -1,6 +1,6 @@
 /**
- * Time of an answer: a Date, or PostgreSQL's text or JSON of a time. Text in UTC is cut to milliseconds without a Date, of
- * which a page of users would need 400, a tenth of its CPU.
+ * Time of an answer: a Date, or PostgreSQL's text or JSON of a time. Text in UTC is cut to milliseconds without a Date,
+ * of which a page of users would need 400, a tenth of its CPU.
  */
 export function isoTime(time: Date | string): string {
   if (typeof time !== 'string') return time.toISOString()

@@ -42,8 +42,8 @@ export const isPending = (
   !user.phone_confirmed_at
 
 /**
- * Returns the user for tokens and own answers. An unconfirmed address, which an admin or an import may have given an account
- * in use, shows as a requested change.
+ * Returns the user for tokens and own answers. An unconfirmed address, which an admin or an import may have given an
+ * account in use, shows as a requested change.
  */
 export function provenUser(user: User): User {
   const email = user.email_confirmed_at ? user.email : null

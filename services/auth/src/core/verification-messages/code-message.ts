@@ -36,7 +36,10 @@ interface CodeMessage extends Sending {
   purpose: TokenPurpose
 }
 
-/** Issues a code without a link and writes its mail into the outbox, in the caller's transaction; none to a test address. */
+/**
+ * Issues a code without a link and writes its mail into the outbox, in the caller's transaction; none to a test
+ * address.
+ */
 export async function sendCodeMail(
   deps: IssueTokenDeps & OutboxDeps & { config: Pick<Config, 'mail' | 'siteUrl'> },
   trx: Transaction<DB>,
@@ -54,10 +57,16 @@ export async function sendCodeMail(
   await queueMessage(deps, trx, { channel: 'mail', ...message })
 }
 
-/** Additional digits beyond the cap: with six others, a mail a minute at five attempts each is guessed once in a million days. */
+/**
+ * Additional digits beyond the cap: with six others, a mail a minute at five attempts each is guessed once in a million
+ * days.
+ */
 export const LONG_CODE_DIGITS = 4
 
-/** Issues a code and writes its SMS into the outbox, in the caller's transaction. A test number's code is fixed and not sent. */
+/**
+ * Issues a code and writes its SMS into the outbox, in the caller's transaction. A test number's code is fixed and not
+ * sent.
+ */
 export async function sendCodeSms(
   deps: IssueTokenDeps & OutboxDeps & { config: Pick<Config, 'sms' | 'siteUrl'> },
   trx: Transaction<DB>,

@@ -24,8 +24,8 @@ export interface ConfirmationOrder {
 }
 
 /**
- * Sends a pending `account` a link or code. A confirmed one takes the same work, to reveal nothing, but gets no message.
- * Its owner learns of a sign-up, or of a first sign-in at a provider, where that is enabled.
+ * Sends a pending `account` a link or code. A confirmed one takes the same work, to reveal nothing, but gets no
+ * message. Its owner learns of a sign-up, or of a first sign-in at a provider, where that is enabled.
  */
 export async function sendConfirmation(
   deps: LinkMailDeps & { config: Pick<Config, 'sms'> },

@@ -20,7 +20,9 @@ export interface BudgetDeps {
   now: () => Date
 }
 
-/** Address of a message, the network that asks for it if trusted, and the quota it counts in; `strangers` when left out. */
+/**
+ * Address of a message, the network that asks for it if trusted, and the quota it counts in; `strangers` when left out.
+ */
 export type Recipient = { value: string; network?: string | undefined } & (
   | { channel: 'email'; share?: MailShare }
   | { channel: 'phone'; share?: Share }

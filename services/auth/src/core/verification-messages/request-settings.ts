@@ -3,7 +3,10 @@ import type { Config } from '../../config.ts'
 const pickFrom = <Part extends object, Key extends keyof Part>(part: Part, keys: readonly Key[]): Pick<Part, Key> =>
   Object.fromEntries(keys.map((key) => [key, part[key]])) as Pick<Part, Key>
 
-/** Settings that travel with a request: while a change of them rolls out, the worker may belong to an instance with others. */
+/**
+ * Settings that travel with a request: while a change of them rolls out, the worker may belong to an instance with
+ * others.
+ */
 export const requestSettings = ({ jwt, mail, siteUrl, signup, sms, smtp }: Config) => ({
   siteUrl,
   jwt: pickFrom(jwt, ['defaultRole']),

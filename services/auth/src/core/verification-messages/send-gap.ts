@@ -60,8 +60,8 @@ export const gapKeyOf = (
   address.channel === 'email' && pkce && !isTestAddress(deps, address) ? `${address.value} ${network}` : address.value
 
 /**
- * Takes the gaps and runs `work`, which sends the message. Throws while a gap lasts, whether or not an account has the address.
- * One of several parallel requests does the work and uses the budget; failed work gives the gaps back.
+ * Takes the gaps and runs `work`, which sends the message. Throws while a gap lasts, whether or not an account has the
+ * address. One of several parallel requests does the work and uses the budget; failed work gives the gaps back.
  */
 export async function withinGaps<Result>(
   deps: SendGapDeps,
@@ -116,10 +116,14 @@ function gapSeconds({ mail, mfa, sms }: SendGapDeps['config'], kind: GapKind, ke
 /** Gap between mails to a mailbox over its cap. It bounds a flood; a longer one would delay the owner as well. */
 const OVER_CAP_GAP_SECONDS = 60
 
-/** Gap between SMS to a number over its cap, or in a block over its cap. Each costs money, so strangers may cause few. */
+/**
+ * Gap between SMS to a number over its cap, or in a block over its cap. Each costs money, so strangers may cause few.
+ */
 const OVER_CAP_SMS_GAP_SECONDS = 3_600
 
-/** Gap by mailbox when a mail leaves; shorter, because the worker of one request may overtake that of the one before. */
+/**
+ * Gap by mailbox when a mail leaves; shorter, because the worker of one request may overtake that of the one before.
+ */
 const OVER_CAP_MAIL_GAP_SECONDS = 50
 
 const SHORT_GAPS: readonly GapKind[] = ['sign_in_link', 'reauthentication', 'resend']

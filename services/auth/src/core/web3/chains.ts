@@ -1,6 +1,7 @@
 // Sign-in with a wallet: a message of a fixed form that the user signed with the key of an address. This folder reads
 // messages (signed-message.ts), checks signatures (ethereum.ts, solana.ts), judges whom a message was signed for and
-// when (require-acceptable.ts), and makes it usable once (used-messages.store.ts). The grant: flows/token/web3-grant.ts.
+// when (require-acceptable.ts), and makes it usable once (used-messages.store.ts). The grant:
+// flows/token/web3-grant.ts.
 import type { Config } from '../../config.ts'
 import { apiError } from '../../errors.ts'
 import type { SignatureScheme } from './signature-scheme.ts'

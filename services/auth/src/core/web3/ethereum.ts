@@ -7,7 +7,10 @@ import type { SignatureScheme } from './signature-scheme.ts'
 const SIGNATURE = /^(?:0x)?([\da-f]{130})$/i
 const HEX = /^(?:0x)?[\da-f]*$/i
 
-/** Signatures by `personal_sign` (ERC-191). Both forms of s are accepted: a message is used once, whatever its signature. */
+/**
+ * Signatures by `personal_sign` (ERC-191). Both forms of s are accepted: a message is used once, whatever its
+ * signature.
+ */
 export const ethereumSignatures: SignatureScheme = {
   readSignature(text) {
     const [, digits] = SIGNATURE.exec(text) ?? []

@@ -107,7 +107,9 @@ export function readMessage(text: string, chain: ChainName): SignedMessage {
   }
 }
 
-/** Reads the lines of `Key: value` and the list of resources. A key given twice would leave open which one was meant. */
+/**
+ * Reads the lines of `Key: value` and the list of resources. A key given twice would leave open which one was meant.
+ */
 function readFields(lines: string[], from: number, require: (isMet: boolean, fault: string) => void) {
   const fields = new Map<string, string>()
   let resources: number | undefined

@@ -23,7 +23,8 @@ export const solanaSignatures: SignatureScheme = {
       key: { kty: 'OKP', crv: 'Ed25519', x: key.toString('base64url') },
       format: 'jwk',
     })
-    // Also false for keys that are no point of the curve, and for those of small order, whose signatures fit any message.
+    // Also false for keys that are no point of the curve, and for those of small order, whose signatures fit any
+    // message.
     const isSigned = (content: Buffer) => verify(null, content, publicKey, signature)
     return isSigned(bytes) || isSigned(offChain(key, domain, bytes))
   },

@@ -11,8 +11,8 @@ export interface OnceOnly {
 }
 
 /**
- * Marks all as used in the transaction of the sign-in; false if one of them was. A concurrent use waits for the first one,
- * so a sign-in that is refused uses up nothing.
+ * Marks all as used in the transaction of the sign-in; false if one of them was. A concurrent use waits for the first
+ * one, so a sign-in that is refused uses up nothing.
  */
 export async function markUsed(trx: Transaction<DB>, uses: readonly OnceOnly[]): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await trx

@@ -1,5 +1,5 @@
-// Ceremonies of WebAuthn, of passkeys and of security keys as second factor, by @simplewebauthn/server. It is loaded with
-// the first key: it would be a tenth of an idle service's memory. A key's answer is hostile until the library has
+// Ceremonies of WebAuthn, of passkeys and of security keys as second factor, by @simplewebauthn/server. It is loaded
+// with the first key: it would be a tenth of an idle service's memory. A key's answer is hostile until the library has
 // checked it, and is small. Callers own challenges and keys: core/passkeys, core/factors.
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server'
 import type { StoredCredential, WebauthnChallenge } from '../../db/tables.ts'
@@ -125,8 +125,8 @@ export interface Assertion {
 }
 
 /**
- * Returns what the key asserts, or undefined if the answer is not its own to this challenge. Neither is one whose counter
- * is not above `counter`, unless both are 0.
+ * Returns what the key asserts, or undefined if the answer is not its own to this challenge. Neither is one whose
+ * counter is not above `counter`, unless both are 0.
  */
 export async function checkAssertion(
   ceremony: Ceremony,
@@ -152,8 +152,8 @@ export async function checkAssertion(
 const refused = () => ({ verified: false, registrationInfo: undefined, authenticationInfo: undefined }) as const
 
 /**
- * We request no attestation, so browsers send none, or the key's own. One with certificates is refused: the library could fetch
- * revocation lists from addresses in it.
+ * We request no attestation, so browsers send none, or the key's own. One with certificates is refused: the library
+ * could fetch revocation lists from addresses in it.
  */
 async function isWithoutCertificates({ response }: RegistrationResponseJSON): Promise<boolean> {
   const { decodeAttestationObject } = await import('@simplewebauthn/server/helpers')

@@ -13,7 +13,10 @@ import { callerOf, requireLiveSession } from '../../http/caller/authenticate.ts'
 
 const SCOPES = ['global', 'local', 'others'] as const
 
-/** POST /logout. Refresh tokens of the ended sessions stop working at once; issued access tokens stay valid until they expire. */
+/**
+ * POST /logout. Refresh tokens of the ended sessions stop working at once; issued access tokens stay valid until they
+ * expire.
+ */
 export const logoutRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   app.route({
     method: 'POST',

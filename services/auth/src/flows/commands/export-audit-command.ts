@@ -8,7 +8,9 @@ import { onReads } from '../../on-database.ts'
 
 const PAGE = 500
 
-/** Longer than any request: an entry that is written with an older time after the export has passed it would be missing. */
+/**
+ * Longer than any request: an entry that is written with an older time after the export has passed it would be missing.
+ */
 const SETTLED_AFTER_MS = 60_000
 
 const DETAILS = `One entry a line: id, created_at, ip_address and payload, as in GET /admin/audit. TIME is a date, or a time with its

@@ -166,7 +166,10 @@ async function explainOthers({ db, summary, refuse }: Run, users: ImportedUser[]
   }
 }
 
-/** Reports whether an earlier run imported this user: id, addresses and creation are the same; the rest may have changed. */
+/**
+ * Reports whether an earlier run imported this user: id, addresses and creation are the same; the rest may have
+ * changed.
+ */
 function isSame({ user, hasOwnId, hasOwnCreatedAt }: ImportedUser, stored: ExistingUser): boolean {
   return (
     user.aud === stored.aud &&

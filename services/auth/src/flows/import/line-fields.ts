@@ -44,7 +44,10 @@ export function orProblem<Value>(problem: string, read: () => Value): Value {
   }
 }
 
-/** RFC 3339 or PostgreSQL's form (`2024-05-01 12:00:00.123456+00`). The offset is required: without it a time is ambiguous. */
+/**
+ * RFC 3339 or PostgreSQL's form (`2024-05-01 12:00:00.123456+00`). The offset is required: without it a time is
+ * ambiguous.
+ */
 const TIME = /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(\.\d{1,9})?(?:Z|([+-]\d\d):?(\d\d)?)$/i
 
 export function readTime(json: Json, name: string): string | null {

@@ -14,8 +14,8 @@ export interface LineDefaults {
 }
 
 /**
- * Reads the user of one line, `{"email": …, "password_hash": …}`, in our names or those of the reference's users table. Ignores
- * unknown members. Throws an Error that names the wrong member, never its value.
+ * Reads the user of one line, `{"email": …, "password_hash": …}`, in our names or those of the reference's users table.
+ * Ignores unknown members. Throws an Error that names the wrong member, never its value.
  */
 export function parseUserLine(text: string, line: number, defaults: LineDefaults): ImportedUser {
   const json = readLine(text)
@@ -105,7 +105,9 @@ function readHash(json: Json): string | null {
 
 const MAX_IDENTITIES = 50
 
-/** Reads `identities`; by default those of a sign-up by e-mail or phone, as far as `app_metadata.providers` lists them. */
+/**
+ * Reads `identities`; by default those of a sign-up by e-mail or phone, as far as `app_metadata.providers` lists them.
+ */
 function readIdentities({ identities }: Json, account: Account, newId: () => string): IdentityRow[] {
   if (identities === undefined || identities === null) return ownIdentities(account, newId)
   if (!Array.isArray(identities) || identities.length > MAX_IDENTITIES) {

@@ -41,7 +41,9 @@ export async function answerMessageRequest(deps: Deps, job: QueueJob<MessageRequ
   await ANSWERS[request.type](requestDeps, log, request)
 }
 
-/** Gives a request that cannot be opened here back to the other workers; after the last retry it is an error in the log. */
+/**
+ * Gives a request that cannot be opened here back to the other workers; after the last retry it is an error in the log.
+ */
 function openUnlessLast(deps: Deps, { data, retryCount }: QueueJob<MessageRequestJob>): MessageRequest {
   try {
     return openRequest(deps, data)
@@ -51,7 +53,9 @@ function openUnlessLast(deps: Deps, { data, retryCount }: QueueJob<MessageReques
   }
 }
 
-/** The worker's half of POST /recover. On an unconfirmed account the link drops its data: a stranger may have chosen it. */
+/**
+ * The worker's half of POST /recover. On an unconfirmed account the link drops its data: a stranger may have chosen it.
+ */
 export async function sendRecovery(deps: Deps, log: AuditLog, request: MessageRequest): Promise<void> {
   const { address, audience, context, pkce, messageId, isOverCap } = request
   await deps.db.transaction().execute(async (trx) => {

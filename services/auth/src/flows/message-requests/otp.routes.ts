@@ -47,8 +47,8 @@ const OtpAnswer = Type.Object({
 })
 
 /**
- * POST /otp and the older POST /magiclink: a link or code to sign in with. Known and unknown addresses get the same answer
- * (design.md 5.7). With `create_user` false or sign-ups closed, nothing is sent to unknown ones.
+ * POST /otp and the older POST /magiclink: a link or code to sign in with. Known and unknown addresses get the same
+ * answer (design.md 5.7). With `create_user` false or sign-ups closed, nothing is sent to unknown ones.
  */
 export const otpRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const { config, limits } = deps

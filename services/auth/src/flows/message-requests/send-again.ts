@@ -19,7 +19,9 @@ import type { DB } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { decoyUser } from './decoy-user.ts'
 
-/** The worker's half of POST /resend: sends a pending message again, or does the same work for one that is not pending. */
+/**
+ * The worker's half of POST /resend: sends a pending message again, or does the same work for one that is not pending.
+ */
 export async function sendAgain(deps: Deps, log: AuditLog, request: MessageRequest): Promise<void> {
   const { address, audience } = request
   await releaseAddress(deps.db, address, audience, deps.now())

@@ -19,8 +19,8 @@ import { countSignUp } from '../../metrics.ts'
 import { decoyUser } from './decoy-user.ts'
 
 /**
- * The worker's half of POST /otp and /magiclink: a link or code for the account of the address or a new one. It confirms an
- * account without a proven address, which loses its password: a stranger may have chosen it.
+ * The worker's half of POST /otp and /magiclink: a link or code for the account of the address or a new one. It
+ * confirms an account without a proven address, which loses its password: a stranger may have chosen it.
  */
 export async function sendSignIn(deps: Deps, log: AuditLog, request: MessageRequest): Promise<void> {
   const { address } = request

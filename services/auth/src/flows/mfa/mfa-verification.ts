@@ -7,8 +7,8 @@ import { apiError } from '../../errors.ts'
 import type { FactorRequest } from './require-factor.ts'
 
 /**
- * Shows an attempt at a code to the hook; a signature of a security key cannot be guessed. If the hook rejects it, ends all
- * sessions of the user and throws mfa_verification_rejected.
+ * Shows an attempt at a code to the hook; a signature of a security key cannot be guessed. If the hook rejects it, ends
+ * all sessions of the user and throws mfa_verification_rejected.
  */
 export async function showFactorAttempt(
   deps: Deps,

@@ -134,7 +134,10 @@ export async function refuseProof(
   throw refusal
 }
 
-/** Raises the session to aal2, with user and session locked, and ends lower ones. The previous refresh token stops working. */
+/**
+ * Raises the session to aal2, with user and session locked, and ends lower ones. The previous refresh token stops
+ * working.
+ */
 export async function raise(
   { now }: Pick<Deps, 'now'>,
   trx: Transaction<DB>,
@@ -165,7 +168,10 @@ function webauthnProof(factor: Factor, webauthn: unknown): Proof {
   }
 }
 
-/** Spending throws mfa_verification_failed for a key of any existing factor, and resolves to false if this one has a key. */
+/**
+ * Spending throws mfa_verification_failed for a key of any existing factor, and resolves to false if this one has a
+ * key.
+ */
 async function register(factor: Factor, challenge: WebauthnChallenge, response: unknown): Promise<Spend | undefined> {
   const made = await checkRegistration(challenge, response as RegistrationResponseJSON)
   if (!made) return undefined

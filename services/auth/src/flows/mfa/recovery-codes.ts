@@ -1,5 +1,5 @@
-// Recovery codes, which the reference lacks: paths and shapes are those of mfa.recoveryCodes in auth-js. A set needs a verified
-// factor and is deleted with the last one; its codes are shown once, when made.
+// Recovery codes, which the reference lacks: paths and shapes are those of mfa.recoveryCodes in auth-js. A set needs a
+// verified factor and is deleted with the last one; its codes are shown once, when made.
 import { createHash } from 'node:crypto'
 import { ApiError } from '@services/common/errors'
 import type { Kysely, Transaction } from 'kysely'

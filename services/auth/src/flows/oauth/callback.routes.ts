@@ -95,7 +95,10 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
     })
   }
 
-  /** Ends the cookie of a failed attempt, except where the link of a mail needs it (core/identities/unproven-account.ts). */
+  /**
+   * Ends the cookie of a failed attempt, except where the link of a mail needs it
+   * (core/identities/unproven-account.ts).
+   */
   function release(request: FastifyRequest, reply: FastifyReply, { id, provider }: FlowState, { code }: ApiError) {
     if (code !== 'provider_email_needs_verification') return unbindBrowser(request, reply, id)
     const lifetimeSeconds = linkLifetime(config, 'confirmation')
@@ -103,7 +106,9 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
     bindBrowser(request, reply, deps.attemptKey, kept)
   }
 
-  /** Sends the browser to the provider; where the attempt links an account, only by the button of a page it was shown. */
+  /**
+   * Sends the browser to the provider; where the attempt links an account, only by the button of a page it was shown.
+   */
   async function begin(
     request: FastifyRequest,
     reply: FastifyReply,

@@ -1,5 +1,5 @@
-// The caller's own passkeys: registering, listing, renaming and removing them. Sign-in: sign-in.routes.ts; challenges and
-// rows: core/passkeys/. Tests: here.
+// The caller's own passkeys: registering, listing, renaming and removing them. Sign-in: sign-in.routes.ts; challenges
+// and rows: core/passkeys/. Tests: here.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'

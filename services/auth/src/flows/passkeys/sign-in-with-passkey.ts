@@ -37,7 +37,9 @@ export interface PasskeySignIn extends CeremonyAnswer {
   acceptLanguage: string | undefined
 }
 
-/** Signs in with a passkey (contract/auth-external.md 8.3). Of all that is wrong with a key one answer reveals nothing. */
+/**
+ * Signs in with a passkey (contract/auth-external.md 8.3). Of all that is wrong with a key one answer reveals nothing.
+ */
 export async function signInWithPasskey(deps: Deps, log: RefusalLog, given: PasskeySignIn): Promise<SessionBody> {
   const { challengeId, credential } = requireAnswer(given)
   const challenge = await takeChallenge(deps, ['authentication'], challengeId)

@@ -44,8 +44,8 @@ interface CompletedSignUp extends PasskeySignUp, CeremonyAnswer {
 }
 
 /**
- * Creates an account with its passkey and signs it in. An address is only requested: its owner adds it by a link, and no
- * answer reveals whether another account has it.
+ * Creates an account with its passkey and signs it in. An address is only requested: its owner adds it by a link, and
+ * no answer reveals whether another account has it.
  */
 export async function signUpWithPasskey(deps: Deps, log: AuditLog, given: CompletedSignUp): Promise<SessionBody> {
   const { email, data, client, context, pkce } = given

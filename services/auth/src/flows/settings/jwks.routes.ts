@@ -54,7 +54,10 @@ export const jwksRoutes: FastifyPluginAsyncTypebox<JwksDeps> = async (app, deps)
   })
 }
 
-/** Lists no endpoint of an authorization server: this is none. The keys are below the external URL; the issuer is any name. */
+/**
+ * Lists no endpoint of an authorization server: this is none. The keys are below the external URL; the issuer is any
+ * name.
+ */
 function openidConfiguration({ keys, config: { jwt, server } }: JwksDeps) {
   const published = keys.publicJwks.map(({ alg }) => String(alg))
   return {

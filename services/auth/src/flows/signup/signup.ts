@@ -90,7 +90,10 @@ async function signUpUnconfirmed(deps: Deps, log: AuditLog, account: Account, in
 
 const gapKind = ({ channel }: Address) => (channel === 'email' ? 'confirmation' : 'sms')
 
-/** Signs a new user without an address in; they can add one later. The caller has checked that anonymous users are enabled. */
+/**
+ * Signs a new user without an address in; they can add one later. The caller has checked that anonymous users are
+ * enabled.
+ */
 export async function signUpAnonymously(
   deps: Deps,
   log: AuditLog,

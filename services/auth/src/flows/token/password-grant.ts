@@ -24,10 +24,10 @@ export interface PasswordGrantInput {
 }
 
 /**
- * Signs in by e-mail or phone and password. Unknown address, no password and wrong password take the same time and get the same
- * answer. Only the right password reveals that the account is banned. A pending account has no password of its own, unless an
- * admin vouches for it: any stranger may have registered it. Its `email_not_confirmed` comes from the claim of the sign-up, which known and
- * unknown addresses have alike, and counts as a failed attempt.
+ * Signs in by e-mail or phone and password. Unknown address, no password and wrong password take the same time and get
+ * the same answer. Only the right password reveals that the account is banned. A pending account has no password of its
+ * own, unless an admin vouches for it: any stranger may have registered it. Its `email_not_confirmed` comes from the
+ * claim of the sign-up, which known and unknown addresses have alike, and counts as a failed attempt.
  */
 export async function signInWithPassword(deps: Deps, log: AuditLog, input: PasswordGrantInput): Promise<SessionBody> {
   const { channel, value } = input.address

@@ -5,7 +5,9 @@ import type { User } from '../../core/users/users.store.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 
-/** Shows an attempt at a user's password to the hook. Throws invalid_credentials, with its message, if that rejects it. */
+/**
+ * Shows an attempt at a user's password to the hook. Throws invalid_credentials, with its message, if that rejects it.
+ */
 export async function showPasswordAttempt(deps: Deps, log: AuditLog, user: User, valid: boolean): Promise<void> {
   const rejection = await askVerification(deps, 'password-verification', log, { user_id: user.id, valid })
   if (!rejection) return

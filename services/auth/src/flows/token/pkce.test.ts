@@ -114,7 +114,9 @@ describe("a stranger's challenge", () => {
   const OWNER = from('192.0.2.1')
   const STRANGER = from('203.0.113.9')
 
-  /** A service that knows its clients' addresses, and an account for the door: one that waits for /signup and /resend. */
+  /**
+   * A service that knows its clients' addresses, and an account for the door: one that waits for /signup and /resend.
+   */
   async function prepared(plain: TestService, door: string, name: string) {
     const service = await plain.with({ AUTH_RATE_LIMIT_HEADER: 'X-Real-IP' })
     const email = `${name}-${door.slice(1)}@example.com`

@@ -43,14 +43,18 @@ function logRefresh(log: AuditLog, { id, repeats, user: actor }: RotatedSession)
   logAudit(log, repeats > 0 ? repeated : { action: 'token_refreshed', actor })
 }
 
-/** Throws the reason for a refused rotation. Returns when the session changed meanwhile and the rotation can be repeated. */
+/**
+ * Throws the reason for a refused rotation. Returns when the session changed meanwhile and the rotation can be
+ * repeated.
+ */
 async function refuse(deps: Deps, log: AuditLog, token: Presentation): Promise<void> {
   const now = deps.now()
   const session = await findRefusedSession(deps.db, token, deps.config.sessions)
   if (!session) throw apiError('refresh_token_not_found')
   if (isBanned(session, now)) throw apiError('user_banned', { status: 400 })
   const verdict = judgeRefusal(token.counter, session, reusableSince(now, deps.config.sessions))
-  // A token ahead of its row comes from a lost refresh of unknown time, so inactivity cannot be judged; the time box can.
+  // A token ahead of its row comes from a lost refresh of unknown time, so inactivity cannot be judged; the time box
+  // can.
   const seen = verdict === 'ahead' ? { ...session, refreshed_at: now } : session
   const end = whyEnded(seen, deps.config.sessions, now)
   if (end === 'inactive') {

@@ -1,5 +1,5 @@
-// Trusting the device of a session: the user has just proven a factor there and is not asked for it at later sign-ins. Its
-// rules and its end: ../../core/trusted-devices/use-device.ts. Tests: ../../../test/trusted-devices.test.ts.
+// Trusting the device of a session: the user has just proven a factor there and is not asked for it at later sign-ins.
+// Its rules and its end: ../../core/trusted-devices/use-device.ts. Tests: ../../../test/trusted-devices.test.ts.
 import { type Static, Type } from 'typebox'
 import { type AuditLog, audit, type Origin } from '../../core/audit/audit.ts'
 import { provesFactor } from '../../core/factors/assurance.ts'
@@ -65,8 +65,8 @@ export async function trustDevice(
 }
 
 /**
- * Returns the factor that the session has just proven. A recovery code would make a permanent thing of one that works once,
- * and a device would prolong itself.
+ * Returns the factor that the session has just proven. A recovery code would make a permanent thing of one that works
+ * once, and a device would prolong itself.
  */
 function requireProvenFactor(deps: Deps, session: { amr: readonly AmrEntry[]; factor_id?: string | null }): string {
   const { factor_id: factorId = '' } = session

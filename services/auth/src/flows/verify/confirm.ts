@@ -53,8 +53,8 @@ interface Effect {
 type Apply = (deps: Deps, trx: Transaction<DB>, redemption: Redemption, log: AuditLog) => Promise<Effect | undefined>
 
 /**
- * Makes the change of a token, by its purpose, and ends all other tokens and pending changes of its user. Returns the changed
- * user; undefined when the other address of an e-mail change has to agree too.
+ * Makes the change of a token, by its purpose, and ends all other tokens and pending changes of its user. Returns the
+ * changed user; undefined when the other address of an e-mail change has to agree too.
  */
 export async function confirm(
   deps: Deps,
@@ -75,8 +75,9 @@ export async function confirm(
 }
 
 /**
- * Reports whether the token gives the account's address its first proof. A ban is the registrant's then and does not bind the
- * owner of the address. It holds where a setting or an admin confirmed the address: the caller may be the banned user.
+ * Reports whether the token gives the account's address its first proof. A ban is the registrant's then and does not
+ * bind the owner of the address. It holds where a setting or an admin confirmed the address: the caller may be the
+ * banned user.
  */
 export function provesUnproven(user: LockedUser, { purpose, relates_to }: TakenToken): boolean {
   const channel = CHANNELS[purpose]
@@ -213,8 +214,9 @@ function requireOwnAddress(address: string | null, token: TakenToken): void {
 }
 
 /**
- * Replaces an account's registered password and data by its claim on the first proof; returns whether it has a password.
- * An identity whose provider did not verify the address may be a stranger's: it stays only if its own sign-in sent the token.
+ * Replaces an account's registered password and data by its claim on the first proof; returns whether it has a
+ * password. An identity whose provider did not verify the address may be a stranger's: it stays only if its own sign-in
+ * sent the token.
  */
 async function settleClaim(deps: Deps, trx: Transaction<DB>, { user, token }: Redemption): Promise<boolean> {
   const isFirstProof = !user.email_confirmed_at && !user.phone_confirmed_at

@@ -1,5 +1,5 @@
-// The first proof of an address that a setting confirmed, or whose account is banned. The registrant may be a stranger, so the
-// proof does not sign in to the registrant's account as it is. The rule: ../../core/users/proven-addresses.ts.
+// The first proof of an address that a setting confirmed, or whose account is banned. The registrant may be a stranger,
+// so the proof does not sign in to the registrant's account as it is. The rule: ../../core/users/proven-addresses.ts.
 import type { Transaction } from 'kysely'
 import { type AuditLog, audit } from '../../core/audit/audit.ts'
 import { deleteIdentitiesExcept, endEntries, putProvenIdentity } from '../../core/identities/identities.store.ts'
@@ -17,9 +17,9 @@ import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 
 /**
- * Returns the id of the account that a newly proven address opens. An account without another proven address is taken over: its
- * registrant loses every way in. An account that is banned or has another proven address stays as it is, and the address moves
- * to a new account. Throws signup_disabled if none may be made.
+ * Returns the id of the account that a newly proven address opens. An account without another proven address is taken
+ * over: its registrant loses every way in. An account that is banned or has another proven address stays as it is, and
+ * the address moves to a new account. Throws signup_disabled if none may be made.
  */
 export async function takeOver(
   deps: Deps,

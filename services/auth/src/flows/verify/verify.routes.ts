@@ -190,7 +190,10 @@ function withError(link: Link, { status, code, message }: ApiError): string {
   return withParameters(link, { ...(name && { error: name }), error_code: code, error_description: message })
 }
 
-/** Replaces the target's fragment. A link of the PKCE flow, whose application reads on the server, gets the query as well. */
+/**
+ * Replaces the target's fragment. A link of the PKCE flow, whose application reads on the server, gets the query as
+ * well.
+ */
 const withParameters = ({ target, token }: Link, parameters: Record<string, string>): string =>
   withFragment(token.startsWith('pkce_') ? withQuery(target, parameters) : target, parameters)
 
@@ -199,8 +202,8 @@ const isBehindPage = ({ mail }: Pick<Config, 'mail'>, type: string): boolean =>
   mail.confirmationPageTypes.some((listed) => isSameLink(type, listed))
 
 /**
- * Renders the page between a mail link and its effect (AUTH_MAILER_LINK_CONFIRMATION_PAGE): scanners open links but press
- * no buttons. The button posts to the same address. A language without words of its own gets English.
+ * Renders the page between a mail link and its effect (AUTH_MAILER_LINK_CONFIRMATION_PAGE): scanners open links but
+ * press no buttons. The button posts to the same address. A language without words of its own gets English.
  */
 function linkPage(config: Config, request: FastifyRequest, type: string): string {
   const { language, words, site } = pageWords(config, acceptLanguageOf(request))

@@ -194,7 +194,10 @@ async function redeem(
   return outcome
 }
 
-/** `amr` of the session. The requester of a change of address confirms it, which proves less than a code to a known address. */
+/**
+ * `amr` of the session. The requester of a change of address confirms it, which proves less than a code to a known
+ * address.
+ */
 function sessionMethod(purpose: TokenPurpose): string {
   if (purpose === 'phone_change') return 'phone_change'
   return purpose === 'email_change_new' || purpose === 'email_change_current' ? 'email_change' : 'otp'

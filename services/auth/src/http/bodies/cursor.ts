@@ -17,7 +17,9 @@ export const CursorQuery = {
 
 type ListQuery = Partial<Record<'page' | 'per_page' | 'limit' | 'cursor', string | undefined>>
 
-/** Returns whether a list is asked for by cursor; page and per_page come first, so that clients of pages notice nothing. */
+/**
+ * Returns whether a list is asked for by cursor; page and per_page come first, so that clients of pages notice nothing.
+ */
 export const isWalk = ({ page, per_page: perPage, limit, cursor }: ListQuery): boolean =>
   (limit !== undefined || cursor !== undefined) && !page && !perPage
 

@@ -24,7 +24,9 @@ export type Page = PageOf & { number: number; maxOffset: number }
 const DEFAULT_PER_PAGE = 50
 const MAX_PER_PAGE = 1_000
 
-/** Throws validation_failed unless both are whole numbers from 1; page 0 is page 1. Pages of a search reach less far. */
+/**
+ * Throws validation_failed unless both are whole numbers from 1; page 0 is page 1. Pages of a search reach less far.
+ */
 export function parsePage(query: { page?: string | undefined; per_page?: string | undefined }, isSearch = false): Page {
   const number = query.page === '0' ? 1 : (parseCount('page', query.page) ?? 1)
   const limit = Math.min(parseCount('per_page', query.per_page) ?? DEFAULT_PER_PAGE, MAX_PER_PAGE)
@@ -32,8 +34,8 @@ export function parsePage(query: { page?: string | undefined; per_page?: string 
 }
 
 /**
- * Lists a page by `list`, which shows rows up to `maxOffset` in bounded time. Throws validation_failed for a page past that, if
- * the list goes on there; else the page is empty.
+ * Lists a page by `list`, which shows rows up to `maxOffset` in bounded time. Throws validation_failed for a page past
+ * that, if the list goes on there; else the page is empty.
  */
 export async function reachedPage<Row>(
   page: Page,

@@ -1,7 +1,9 @@
 import type { FastifyInstance } from 'fastify'
 import { apiError } from '../../errors.ts'
 
-/** Refuses all of the scope and any other path of passkeys while they are disabled, before token and body are checked. */
+/**
+ * Refuses all of the scope and any other path of passkeys while they are disabled, before token and body are checked.
+ */
 export function requirePasskeys(app: FastifyInstance, { passkeys }: { passkeys: { enabled: boolean } }): void {
   if (passkeys.enabled) return
   app.addHook('onRequest', async () => {

@@ -25,8 +25,8 @@ export function requireDevicesEnabled({ mfa }: Pick<Config, 'mfa'>): void {
 }
 
 /**
- * Runs a sign-in with the device of the request's header, if there is one, and answers its next token. Attempts count by
- * address before the account is known, and one too many is a sign-in without a device: no answer differs by account.
+ * Runs a sign-in with the device of the request's header, if there is one, and answers its next token. Attempts count
+ * by address before the account is known, and one too many is a sign-in without a device: no answer differs by account.
  */
 export async function withTrustedDevice<Result>(
   deps: DeviceDoorDeps,

@@ -1,5 +1,6 @@
 // Limits of requests, opened by name and rate. A request counts before its work, and a later refusal
-// gives its points back. Mails: core/limits/mail-guards.ts; counting: core/limits/limiter.ts; tests: test/limits.test.ts.
+// gives its points back. Mails: core/limits/mail-guards.ts; counting: core/limits/limiter.ts; tests:
+// test/limits.test.ts.
 import type { FastifyRequest } from 'fastify'
 import type { Config } from '../../config.ts'
 import type { Refusal } from '../../core/audit/sign-in-attempt.ts'
@@ -119,7 +120,9 @@ export function createLimits(deps: LimiterDeps, config: Pick<Config, 'limits' | 
       countLimitHit(fixedCodeGuesses.name)
       return undefined
     },
-    /** Counts a challenge or answer of a second factor by session, so that sessions do not exhaust each other's limit. */
+    /**
+     * Counts a challenge or answer of a second factor by session, so that sessions do not exhaust each other's limit.
+     */
     countFactorAttempt: (factorId: string, sessionId: string) =>
       consume(perFactor, keyOf(`${factorId} ${sessionId}`), 'over_request_rate_limit'),
   }

@@ -22,7 +22,10 @@ interface RedirectingRoute {
   failed: (error: ApiError) => Redirection
 }
 
-/** Runs the steps of a route and redirects. Steps that end after the deadline answer nothing: the request has its redirect. */
+/**
+ * Runs the steps of a route and redirects. Steps that end after the deadline answer nothing: the request has its
+ * redirect.
+ */
 export async function answerByRedirect(
   config: Pick<Config, 'mail' | 'siteUrl'>,
   request: FastifyRequest,

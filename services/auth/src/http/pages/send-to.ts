@@ -7,7 +7,10 @@ import { acceptLanguageOf } from './mail-context.ts'
 import { pageWords } from './page-words.ts'
 import { sendPage, smallPage, smallPagePolicy } from './small-page.ts'
 
-/** Longest Location, with the cookies beside it. All other headers take less than 900 bytes, so that none of ours pass 4,000. */
+/**
+ * Longest Location, with the cookies beside it. All other headers take less than 900 bytes, so that none of ours pass
+ * 4,000.
+ */
 export const MAX_LOCATION = 3 * 1024
 
 /** Replaces the page in the history: going back would open it again. */

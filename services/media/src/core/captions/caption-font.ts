@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
 /**
- * The font of all captions: Latin, Greek, Cyrillic, Armenian and Georgian letters, and many symbols. It has not changed since
- * 2016, so equal edits stay equal pictures.
+ * The font of all captions: Latin, Greek, Cyrillic, Armenian and Georgian letters, and many symbols. It has not changed
+ * since 2016, so equal edits stay equal pictures.
  */
 export const captionFontPath = (): string =>
   fileURLToPath(import.meta.resolve('dejavu-fonts-ttf/ttf/DejaVuSansCondensed-Bold.ttf'))

@@ -53,8 +53,8 @@ export const LINE_HEIGHT = 1.2
 export const MARGIN = 0.5
 
 /**
- * Chooses the largest letters with which the text takes three lines at most, and breaks no word if that is possible. Undefined
- * if it does not fit. `picture` is the source's, after the crop.
+ * Chooses the largest letters with which the text takes three lines at most, and breaks no word if that is possible.
+ * Undefined if it does not fit. `picture` is the source's, after the crop.
  */
 export function layOutCaption(text: string, picture: Size): CaptionLayout | undefined {
   const { width, height } = fitVideo(picture)

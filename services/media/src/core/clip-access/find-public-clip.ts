@@ -13,8 +13,8 @@ export interface ShownClip {
 }
 
 /**
- * Finds the clip of a public page, as it was a moment ago; new and unfinished clips as they are now. Throws not_found, gone
- * and hidden.
+ * Finds the clip of a public page, as it was a moment ago; new and unfinished clips as they are now. Throws not_found,
+ * gone and hidden.
  */
 export const findShownClip = (
   deps: Pick<Deps, 'reads' | 'config' | 'now'>,

@@ -9,9 +9,9 @@ export const endOfView = ({ expiresAt }: Pick<ClipAccess, 'expiresAt'>, link: Li
   [expiresAt, link?.expiresAt].filter((end) => end instanceof Date).sort((a, b) => a.getTime() - b.getTime())[0]
 
 /**
- * Decides whether a request without a token may see a clip: every public address asks here. Throws not_found for a private clip
- * without a valid link, even if it is deleted or hidden; gone for a deleted or expired clip; hidden. Returns the link of a
- * private clip.
+ * Decides whether a request without a token may see a clip: every public address asks here. Throws not_found for a
+ * private clip without a valid link, even if it is deleted or hidden; gone for a deleted or expired clip; hidden.
+ * Returns the link of a private clip.
  */
 export function requireVisible(
   { config, now }: Pick<Deps, 'now'> & { config: Pick<Deps['config'], 'encryptionKey'> },

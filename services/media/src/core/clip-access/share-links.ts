@@ -13,8 +13,8 @@ const LONGEST_SECONDS = 30 * 86_400
 export type LinkTarget = 'page' | 'oembed' | 'embed' | RenditionKind
 
 /**
- * Targets in order, files last: a link signs its own address and those below it. The answer of oEmbed is the player, which
- * shows the files. A link that signed more would open more than its holder was given.
+ * Targets in order, files last: a link signs its own address and those below it. The answer of oEmbed is the player,
+ * which shows the files. A link that signed more would open more than its holder was given.
  */
 const ORDER: readonly LinkTarget[] = ['page', 'oembed', 'embed']
 
@@ -66,8 +66,8 @@ export function linkExpiry(
 }
 
 /**
- * The salt is in the database; without `encryptionKey`, if one is set, its reader can make no link. `expiresAt` is in whole
- * seconds.
+ * The salt is in the database; without `encryptionKey`, if one is set, its reader can make no link. `expiresAt` is in
+ * whole seconds.
  */
 export function createLink(
   encryptionKey: string | undefined,
@@ -92,8 +92,8 @@ export interface PublicAddress {
 }
 
 /**
- * The link in a query if it is signed for this address, leads to the shown one, and has not expired. Takes the same time
- * for every clip.
+ * The link in a query if it is signed for this address, leads to the shown one, and has not expired. Takes the same
+ * time for every clip.
  */
 export function readLink(
   encryptionKey: string | undefined,

@@ -12,8 +12,8 @@ import { fitVideo } from '../clips/geometry.ts'
 export type ClipView = ReturnType<typeof toView>
 
 /**
- * All URLs follow from the id, so they are known before the files exist. Those of a private clip are signed by its link, as far as it
- * leads.
+ * All URLs follow from the id, so they are known before the files exist. Those of a private clip are signed by its
+ * link, as far as it leads.
  */
 export function toView(
   clip: Clip,

@@ -22,7 +22,9 @@ export function embedSnippet(clip: ClipView, { width, height }: Size = embedSize
   )
 }
 
-/** The element `<media-clip>` for other sites, with the script that defines it and a link for readers without scripts. */
+/**
+ * The element `<media-clip>` for other sites, with the script that defines it and a link for readers without scripts.
+ */
 export function elementSnippet(clip: ClipView): string {
   const { width, height } = embedSize(clip)
   return toText(

@@ -17,7 +17,9 @@ interface Watcher {
   onRefusal: () => void
 }
 
-/** Reads the states of all watched clips and the watching tokens once a second, and nothing while no clip is watched. */
+/**
+ * Reads the states of all watched clips and the watching tokens once a second, and nothing while no clip is watched.
+ */
 export function createClipWatch({ db, log, now }: { db: Kysely<DB>; log: Logger; now: () => Date }) {
   const watched = new Map<string, Set<Watcher>>()
   let timer: NodeJS.Timeout | undefined

@@ -2,8 +2,9 @@
 // and shared by all clips of these bytes. Tests: test/clip-life.test.ts, test/sharing.test.ts.
 //
 // source.state | meaning                                         | next
-// processing   | transcode queued or running; a caller that waits for the mp4 alone may have it and the poster stored already
-//              |                                                 | ready, failed, or no row when its last clip is deleted
+// processing   | transcode queued or running; a caller that waits for the mp4 alone may have it and the poster stored
+// already
+// |                                                 | ready, failed, or no row when its last clip is deleted
 // ready        | four files stored; clips of the same bytes join | failed if `blobs check` finds a file lost
 // failed       | `error_code` is the reason; shown for a week    | no row, nor its clips
 import { jsonb } from '@services/common/database/pool'

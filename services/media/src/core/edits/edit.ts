@@ -7,7 +7,9 @@ import { CAPTION_POSITIONS, cleanCaption } from '../captions/caption.ts'
 import { invalidField, readFlag } from '../clips/clip-fields.ts'
 import type { Size } from '../clips/geometry.ts'
 
-/** Requested changes; an absent member changes nothing. Seconds are those of the source's picture, from its first frame. */
+/**
+ * Requested changes; an absent member changes nothing. Seconds are those of the source's picture, from its first frame.
+ */
 export interface Edit {
   start?: number
   duration?: number

@@ -11,8 +11,8 @@ import { type EmitDeps, emitEvent } from '../webhooks/emit-event.ts'
 import { hardDeleteClipRow, softDeleteClipRow, softDeleteExpiredRows } from './delete-clip.store.ts'
 
 /**
- * Makes the clip's URLs answer 410 from now on. False when it was deleted before. With the reason `expired` it stays if a visit
- * or its owner has extended its lifetime.
+ * Makes the clip's URLs answer 410 from now on. False when it was deleted before. With the reason `expired` it stays if
+ * a visit or its owner has extended its lifetime.
  */
 export async function softDeleteClip(
   deps: Pick<Deps, 'db'> & EmitDeps,
@@ -48,8 +48,8 @@ export async function softDeleteExpired({ db, now }: Pick<Deps, 'db' | 'now'>, i
 }
 
 /**
- * Deletes a failed clip. Its client got the failure as the answer, or had a week to read it. A tombstone stays if bytes were
- * blocked with the clip.
+ * Deletes a failed clip. Its client got the failure as the answer, or had a week to read it. A tombstone stays if bytes
+ * were blocked with the clip.
  */
 export async function hardDeleteClip({ db, now }: Pick<Deps, 'db' | 'now'>, id: string): Promise<void> {
   await db.transaction().execute(async (trx) => {

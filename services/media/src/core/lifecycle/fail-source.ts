@@ -10,7 +10,10 @@ import { deleteRenditions } from '../clips/renditions.store.ts'
 import { markFailed } from '../sources/sources.store.ts'
 import { type EmitDeps, emitEvent } from '../webhooks/emit-event.ts'
 
-/** Fails a source in `processing`: stores the reason, wakes waiting requests, and deletes the original and its first files. */
+/**
+ * Fails a source in `processing`: stores the reason, wakes waiting requests, and deletes the original and its first
+ * files.
+ */
 export async function failSource(
   deps: Pick<Deps, 'db' | 'blobs' | 'announcements'> & EmitDeps,
   id: string,

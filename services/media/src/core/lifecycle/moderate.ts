@@ -139,8 +139,9 @@ export async function hideAndNotify(
 }
 
 /**
- * Refuses these files from now on, and ends their clips: ready ones are deleted, processing ones fail with blocked_content. The
- * caller holds the locks of the bytes, so that no further clip joins. Returns the clips, first `clipId`, which may be deleted.
+ * Refuses these files from now on, and ends their clips: ready ones are deleted, processing ones fail with
+ * blocked_content. The caller holds the locks of the bytes, so that no further clip joins. Returns the clips, first
+ * `clipId`, which may be deleted.
  */
 export async function blockBytes(
   deps: ModerateDeps,

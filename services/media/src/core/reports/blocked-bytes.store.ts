@@ -5,7 +5,10 @@ import { type Kysely, sql, type Transaction } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
 
-/** Files that could be uploaded again, by the kinds of a clip's files and the extensions of variants; stills are refused anyway. */
+/**
+ * Files that could be uploaded again, by the kinds of a clip's files and the extensions of variants; stills are refused
+ * anyway.
+ */
 const UPLOADABLE = ['gif', 'mp4', 'webm', 'av1'] as const
 const UPLOADABLE_VARIANTS = ['gif', 'mp4', 'webp']
 
@@ -47,8 +50,8 @@ export async function findFileHash(db: Kysely<DB>, clipId: string): Promise<stri
 }
 
 /**
- * Locks a file, the files that we made of it, those that we made of these after they were uploaded again, and so on. Returns
- * the hashes, and the sources of them all. Decisions of this kind are made one after the other.
+ * Locks a file, the files that we made of it, those that we made of these after they were uploaded again, and so on.
+ * Returns the hashes, and the sources of them all. Decisions of this kind are made one after the other.
  */
 export async function lockDescendants(
   trx: Transaction<DB>,

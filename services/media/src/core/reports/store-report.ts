@@ -1,5 +1,5 @@
-// Stores a report of a visitor, and decides when reports hide a clip: at MEDIA_REPORT_HIDE_AT open reports, if it is set
-// (config/moderation.ts).
+// Stores a report of a visitor, and decides when reports hide a clip: at MEDIA_REPORT_HIDE_AT open reports, if it is
+// set (config/moderation.ts).
 // Tests: test/reports.test.ts, test/moderation.test.ts.
 import type { Transaction } from 'kysely'
 import type { DB } from '../../db/tables.ts'
@@ -21,8 +21,8 @@ export interface NewReport {
 }
 
 /**
- * Stores a report of a locked clip, unless the reporter has reported it before or many others have. Returns true if the clip now
- * has open reports of MEDIA_REPORT_HIDE_AT addresses, which hide it. Reports without an address never do.
+ * Stores a report of a locked clip, unless the reporter has reported it before or many others have. Returns true if the
+ * clip now has open reports of MEDIA_REPORT_HIDE_AT addresses, which hide it. Reports without an address never do.
  */
 export async function storeReport(
   deps: EmitDeps & Pick<Deps, 'newId'>,

@@ -8,8 +8,8 @@ const BUSY_RETRY_SECONDS = 10
 /**
  * Throws busy when so many clips wait that this one would wait for minutes. Throws queue_full when too many of them
  * belong to this token (or to callers without one), so that no token fills the queue by itself. A token without a
- * waiting clip is accepted up to twice the limit, so that the others together do not lock it out either. `itself`: clips
- * of this request that `db` counts already.
+ * waiting clip is accepted up to twice the limit, so that the others together do not lock it out either. `itself`:
+ * clips of this request that `db` counts already.
  */
 export async function refuseWhenBusy(
   { db, config, queueDepth }: Pick<Deps, 'db' | 'config' | 'queueDepth'>,

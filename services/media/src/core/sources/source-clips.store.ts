@@ -1,4 +1,5 @@
-// Clips of a source: it counts them, and housekeeping deletes a source that has none. States and facts: sources.store.ts.
+// Clips of a source: it counts them, and housekeeping deletes a source that has none. States and facts:
+// sources.store.ts.
 import { sql, type Transaction } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import { notFailed, type SourceRow } from './sources.store.ts'

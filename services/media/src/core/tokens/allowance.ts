@@ -72,8 +72,9 @@ export function refuseOverAllowance(
 }
 
 /**
- * Takes the bytes of a new clip; throws as above, and for a token that may add no clip any more. The token's other clips then
- * wait until the transaction ends, so call it after the storage's answer and the locks of sources. Returns the token's limits.
+ * Takes the bytes of a new clip; throws as above, and for a token that may add no clip any more. The token's other
+ * clips then wait until the transaction ends, so call it after the storage's answer and the locks of sources. Returns
+ * the token's limits.
  */
 export async function takeAllowance(
   trx: Transaction<DB>,

@@ -1,5 +1,5 @@
-// A request may take an hour, and its token may be revoked meanwhile. So the acceptance of a clip reads the token again,
-// in its transaction. Tests: test/revoked-while-adding.test.ts.
+// A request may take an hour, and its token may be revoked meanwhile. So the acceptance of a clip reads the token
+// again, in its transaction. Tests: test/revoked-while-adding.test.ts.
 import type { Kysely, Transaction } from 'kysely'
 import type { DB, Scope, TokenLimits } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
@@ -11,8 +11,8 @@ export const requireWriter = async (db: Kysely<DB>, tokenId: string, now: Date):
   limitsOf(await findTokenRights(db, tokenId, now))
 
 /**
- * Returns and throws the same, and holds the token as it is until the transaction ends. Call it after all that waits, because a
- * revocation, each recorded use of the token and the acceptance of its other clips wait for it.
+ * Returns and throws the same, and holds the token as it is until the transaction ends. Call it after all that waits,
+ * because a revocation, each recorded use of the token and the acceptance of its other clips wait for it.
  */
 export const holdWriter = async (trx: Transaction<DB>, tokenId: string, now: Date): Promise<TokenLimits> =>
   limitsOf(await lockTokenRights(trx, tokenId, now))

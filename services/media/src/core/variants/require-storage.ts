@@ -5,7 +5,10 @@ import { findTokenLimits } from '../tokens/tokens.store.ts'
 import { storedBytes } from '../tokens/usage.store.ts'
 import type { Variant } from './variant.ts'
 
-/** Throws quota_exceeded if the file could exceed the quota of the clip's token, whose numbers are not the caller's concern. */
+/**
+ * Throws quota_exceeded if the file could exceed the quota of the clip's token, whose numbers are not the caller's
+ * concern.
+ */
 export async function requireStorage(
   { db, config }: Pick<Deps, 'db' | 'config'>,
   { maxBytes }: Variant,

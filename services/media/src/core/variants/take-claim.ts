@@ -4,7 +4,10 @@ import { apiError } from '../../errors.ts'
 import { parseFixedVariant, VARIANT_TYPES, type Variant } from './variant.ts'
 import { type Claim, claimVariant } from './variants.store.ts'
 
-/** Frames and signed variants of one source, whatever their state. Neither takes the place of the other fixed ones, which are 27. */
+/**
+ * Frames and signed variants of one source, whatever their state. Neither takes the place of the other fixed ones,
+ * which are 27.
+ */
 const MAX_VARIANTS = { frame: 24, size: Number.POSITIVE_INFINITY, signed: 40 }
 /** Variants that nothing requests are deleted after 30 days. */
 const FULL_RETRY_SECONDS = 86_400

@@ -40,7 +40,9 @@ const MEGABYTES = [2, 4, 8, 10, 20, 25]
 /** Grid of frames without a signature: bounds their number. */
 const FRAME = /^t((?:0|[1-9]\d{0,3})(?:\.5)?)$/
 
-/** Parses an unsigned name such as `w320.jpg`, `t1.5.jpg` or `max8m.gif`. Undefined for a name outside of the fixed set. */
+/**
+ * Parses an unsigned name such as `w320.jpg`, `t1.5.jpg` or `max8m.gif`. Undefined for a name outside of the fixed set.
+ */
 export function parseFixedVariant(name: string): Variant | undefined {
   const ending = endings.find((known) => name.endsWith(`.${known}`))
   if (!ending) return undefined
@@ -63,8 +65,8 @@ const SIGNED =
   /^(?=.)(?:w:(?<w>[1-9]\d{1,3})(?:,|$))?(?:h:(?<h>[1-9]\d{1,3})(?:,|$))?(?:fit:(?<fit>inside|cover)(?:,|$))?(?:t:(?<t>(?:0|[1-9]\d{0,3})(?:\.\d{1,3})?)(?:,|$))?(?:fmt:(?<fmt>[a-z0-9.]+))?(?<!,)$/
 
 /**
- * Parses the options of a signed address, `w:320,h:180,fit:cover,t:1.5,fmt:webp` in this order, each optional, and its extension.
- * Undefined when they are malformed or contradict each other.
+ * Parses the options of a signed address, `w:320,h:180,fit:cover,t:1.5,fmt:webp` in this order, each optional, and its
+ * extension. Undefined when they are malformed or contradict each other.
  */
 export function parseSignedVariant(options: string, extension: string): Variant | undefined {
   const { w, h, fit = 'inside', t, fmt = extension } = SIGNED.exec(options)?.groups ?? { fmt: '' }

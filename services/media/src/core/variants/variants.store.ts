@@ -27,7 +27,9 @@ const keyOf = ({ sourceId, name }: VariantKey) => ({ source_id: sourceId, name }
 /** Columns of a claim that still holds. */
 const claimOf = (claim: Claim) => ({ ...keyOf(claim), state: 'making', claimed_at: claim.claimedAt }) as const
 
-/** Returns the source of a clip, its file `original`, and the variant if it has a row. Undefined without such a clip. */
+/**
+ * Returns the source of a clip, its file `original`, and the variant if it has a row. Undefined without such a clip.
+ */
 export async function findVariant(db: Kysely<DB>, clipId: string, name: string, original: MainKind) {
   const found = await db
     .selectFrom('clips')
@@ -53,8 +55,9 @@ export async function findVariant(db: Kysely<DB>, clipId: string, name: string, 
 }
 
 /**
- * Claims a variant for the caller, who makes it. Returns `taken` when another has it, `full` when the source has `most` others
- * whose name `isAlike`, and `gone` when the source is no longer ready. A claim from before `staleBefore` is taken over.
+ * Claims a variant for the caller, who makes it. Returns `taken` when another has it, `full` when the source has `most`
+ * others whose name `isAlike`, and `gone` when the source is no longer ready. A claim from before `staleBefore` is
+ * taken over.
  */
 export async function claimVariant(
   trx: Transaction<DB>,
@@ -158,8 +161,8 @@ export async function recordUse(
 }
 
 /**
- * Deletes variants and returns the names of their files, whose references the caller drops. `unusedBefore` spares those that were
- * used since, `state` those in another. Locks the sources first, in one order.
+ * Deletes variants and returns the names of their files, whose references the caller drops. `unusedBefore` spares those
+ * that were used since, `state` those in another. Locks the sources first, in one order.
  */
 export async function deleteVariants(
   trx: Transaction<DB>,

@@ -135,7 +135,9 @@ async function checkForgottenRow(check: Check, name: BlobName): Promise<void> {
   check.report({ kind: 'row_without_blob', file: blobFile(name), fixed })
 }
 
-/** Checks a missing or short file again. A row with references has its file unless a deletion began (see `keepFiles`). */
+/**
+ * Checks a missing or short file again. A row with references has its file unless a deletion began (see `keepFiles`).
+ */
 async function checkSize(check: Check, name: BlobName): Promise<void> {
   const { db, blobs, fix, report } = check
   const seen = await findReferenced(check, name)

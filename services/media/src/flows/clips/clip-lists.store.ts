@@ -24,7 +24,10 @@ export type Direction = 'asc' | 'desc'
 
 export type ListedClip = Clip & { files: ClipFile[] }
 
-/** Lists clips that are neither deleted nor expired, with their files, by creation; `after` is the last clip of the previous page. */
+/**
+ * Lists clips that are neither deleted nor expired, with their files, by creation; `after` is the last clip of the
+ * previous page.
+ */
 export async function listClips(
   db: Kysely<DB>,
   { tokenId, tagKey, state, nsfw, from, to, now }: ClipFilter,

@@ -10,8 +10,8 @@ import { apiError } from '../../errors.ts'
 export type PublicFile = FoundFile & { state: 'ready' | 'processing'; endsAt: Date | undefined }
 
 /**
- * Finds a file by a public address. Throws not_found, gone and hidden. A variant that is made of one file alone is shown by
- * the link of that file.
+ * Finds a file by a public address. Throws not_found, gone and hidden. A variant that is made of one file alone is
+ * shown by the link of that file.
  */
 export async function findPublicFile(
   deps: Pick<Deps, 'knownFiles' | 'config' | 'now'>,

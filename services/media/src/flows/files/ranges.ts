@@ -61,7 +61,9 @@ export async function openRange(
   return body && { body, length }
 }
 
-/** Sends multipart/byteranges (RFC 9110 14.6). Opens the first part before the answer begins, to find a missing file. */
+/**
+ * Sends multipart/byteranges (RFC 9110 14.6). Opens the first part before the answer begins, to find a missing file.
+ */
 export async function openRanges(
   blobs: BlobStorage,
   name: BlobName,

@@ -43,9 +43,9 @@ const SMALL_BYTES = 1024 * 1024
 const MAX_PAGE_BYTES = 2 * 1024 * 1024
 
 /**
- * Sends one request. A file of an accepted type, recognized by its first bytes, is written to `path`; of a page up to 2 MB are
- * read. Throws source_forbidden, source_fetch_failed, file_too_large, duration_exceeded by the header of a larger file,
- * unsupported_media_type for other content, and unsupported_site_content for an empty body.
+ * Sends one request. A file of an accepted type, recognized by its first bytes, is written to `path`; of a page up to 2
+ * MB are read. Throws source_forbidden, source_fetch_failed, file_too_large, duration_exceeded by the header of a
+ * larger file, unsupported_media_type for other content, and unsupported_site_content for an empty body.
  */
 export async function openSource(
   remote: Pick<Remote, 'fetch'>,

@@ -9,8 +9,8 @@ const style = styleOf(`${sitePageCss}
 `)
 
 /**
- * The page that asks before it deletes, at the address of a delete link (core/clip-access/delete-link.ts). The same for every id,
- * known or not: it reveals nothing of a clip.
+ * The page that asks before it deletes, at the address of a delete link (core/clip-access/delete-link.ts). The same for
+ * every id, known or not: it reveals nothing of a clip.
  */
 export function deletePage(site: Site, id: string): Page {
   const siteUrl = `${site.baseUrl}/`

@@ -30,7 +30,9 @@ interface Document {
   body: Html
   /** URLs of pictures and videos, and of their redirects, which the policy covers, too. */
   files?: readonly (string | undefined)[]
-  /** URLs of scripts without their queries, which a policy cannot have. A slash at the end stands for all in a folder. */
+  /**
+   * URLs of scripts without their queries, which a policy cannot have. A slash at the end stands for all in a folder.
+   */
   scripts?: readonly string[]
   /** Only target of forms, without its query, which a policy cannot have. */
   formTarget?: string

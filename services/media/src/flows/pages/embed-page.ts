@@ -10,7 +10,10 @@ export const EMBED_SCRIPT = readScript('embed.js')
 
 const style = styleOf(embedPageCss)
 
-/** The page at /embed/{id}: the clip fills its frame. A link to a private player leads to neither page nor report. `scriptUrl` serves `EMBED_SCRIPT`, which is optional. */
+/**
+ * The page at /embed/{id}: the clip fills its frame. A link to a private player leads to neither page nor report.
+ * `scriptUrl` serves `EMBED_SCRIPT`, which is optional.
+ */
 export const embedPage = (clip: ClipView, { scriptUrl }: { scriptUrl?: string } = {}): Page =>
   htmlDocument({
     title: `${titleOf(clip)} · ${clip.siteName}`,

@@ -4,8 +4,8 @@ import { embedSize } from '../../core/clip-views/embed-snippet.ts'
 
 /**
  * Head of a clip's page for crawlers, chats and players (contract/media.md 2.17). Until the files exist there are no
- * links to them: a chat would keep a broken preview for days. A sensitive clip has text only; a private one nothing, because a chat
- * would keep it after the link has ended.
+ * links to them: a chat would keep a broken preview for days. A sensitive clip has text only; a private one nothing,
+ * because a chat would keep it after the link has ended.
  */
 export function headTags(clip: ClipView): Html {
   const isHidden = clip.nsfw || !clip.isShowable
@@ -59,8 +59,8 @@ function media(root: string, url: string, rest: Record<string, string | number>)
 }
 
 /**
- * `player` and no second card: a `summary_large_image` beside it stops some chats from playing the video. A card without
- * a picture has no player either, which needs one.
+ * `player` and no second card: a `summary_large_image` beside it stops some chats from playing the video. A card
+ * without a picture has no player either, which needs one.
  */
 function twitterCard(clip: ClipView): Html {
   const size = embedSize(clip)

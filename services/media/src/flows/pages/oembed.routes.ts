@@ -107,8 +107,8 @@ export const oembedRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
 const kindOf = (ending: string) => RENDITION_KINDS.find((kind) => kind === ending.replace('av1.mp4', 'av1'))
 
 /**
- * Finds the clip in a URL of a page, player or file, with either scheme: old or typed URLs may have the other. The address of a
- * private clip has a link; that of a file shows no player.
+ * Finds the clip in a URL of a page, player or file, with either scheme: old or typed URLs may have the other. The
+ * address of a private clip has a link; that of a file shows no player.
  */
 function clipIn(
   address: string,

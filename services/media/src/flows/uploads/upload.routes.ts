@@ -1,6 +1,6 @@
 // POST /media/upload; /tus is in tus.routes.ts. Until the form is complete only one temporary file exists, which is
-// deleted however the request ends. Repeats by Idempotency-Key: ingest/accept/begin-request.ts. The wait until a clip is
-// ready (MEDIA_SYNC_WAIT): http/answer-clip.ts. Tests: test/upload.test.ts, test/parallel-uploads.test.ts.
+// deleted however the request ends. Repeats by Idempotency-Key: ingest/accept/begin-request.ts. The wait until a clip
+// is ready (MEDIA_SYNC_WAIT): http/answer-clip.ts. Tests: test/upload.test.ts, test/parallel-uploads.test.ts.
 import { rm } from 'node:fs/promises'
 import multipart from '@fastify/multipart'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'

@@ -174,8 +174,8 @@ async function prioritise(deps: Deps, trx: Transaction<DB>, source: SourceRow, {
 }
 
 /**
- * The binding refusal of a token and its allowance, after the storage has answered. The token's other clips and its revocation
- * wait from here until the commit. Returns the token's limits.
+ * The binding refusal of a token and its allowance, after the storage has answered. The token's other clips and its
+ * revocation wait from here until the commit. Returns the token's limits.
  */
 async function takeBytes(
   { config, now }: Deps,

@@ -26,7 +26,10 @@ export interface Attempt {
   settle(accepting: Promise<AcceptedClip>): Promise<AcceptedClip>
   /** The clip is that of an earlier request. */
   isReplay(): boolean
-  /** Makes a failure after the acceptance the outcome, unless the key has another clip by then: a slow replay may learn late. */
+  /**
+   * Makes a failure after the acceptance the outcome, unless the key has another clip by then: a slow replay may learn
+   * late.
+   */
   failAfterwards(clip: Pick<Clip, 'id'>, error: unknown): Promise<never>
 }
 
@@ -39,8 +42,8 @@ const WITHOUT_KEY: Attempt = {
 }
 
 /**
- * Begins a request: waits for an earlier one of this process with its key, and finds its outcome. Throws its refusal, and
- * idempotency_conflict when it requested something else.
+ * Begins a request: waits for an earlier one of this process with its key, and finds its outcome. Throws its refusal,
+ * and idempotency_conflict when it requested something else.
  */
 export async function beginRequest(
   deps: Deps,
@@ -112,7 +115,9 @@ function timesOf({ now }: Pick<Deps, 'now'>) {
 /** Refusals of the token, whose rights and expiry may change. */
 const OF_TOKEN = ['token_missing_or_invalid', 'insufficient_scope']
 
-/** Whether a retry would get the refusal again: no limit, no timeout, no token's, no fault of ours or of the upstream. */
+/**
+ * Whether a retry would get the refusal again: no limit, no timeout, no token's, no fault of ours or of the upstream.
+ */
 function isFinal({ code, status, details }: Pick<ApiError, 'code' | 'status' | 'details'>): boolean {
   if (OF_TOKEN.includes(code)) return false
   if (status === 424) return details?.upstream === '4xx' && details.reason !== 'rate_limited'

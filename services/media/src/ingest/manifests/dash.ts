@@ -13,8 +13,8 @@ import {
 } from './manifest.ts'
 
 /**
- * Reads an MPD (ISO 23009-1) of one period. Throws unsupported_site_content with its reason, duration_exceeded. Runs only
- * in manifest-reader.ts, because a template of nanoseconds is a billion segments.
+ * Reads an MPD (ISO 23009-1) of one period. Throws unsupported_site_content with its reason, duration_exceeded. Runs
+ * only in manifest-reader.ts, because a template of nanoseconds is a billion segments.
  */
 export function readDash(text: string, url: string, limits: ManifestLimits): Reading {
   const { representationInfo: all } = inheritAttributes(stringToMpdXml(text), { manifestUri: url })

@@ -19,7 +19,9 @@ interface DownloadOptions extends Required<Pick<FetchOptions, 'mayVisit' | 'sign
 /** Per track: enough to hide latency, few enough for a small server. */
 const PIECES_AT_ONCE = 4
 
-/** Joins each track's pieces into `track-0`, `track-1`. Throws what a fetch throws, and file_too_large for their sum. */
+/**
+ * Joins each track's pieces into `track-0`, `track-1`. Throws what a fetch throws, and file_too_large for their sum.
+ */
 export async function downloadTracks(
   { remote }: { remote: Remote },
   tracks: readonly Track[],

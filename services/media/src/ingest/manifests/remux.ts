@@ -84,8 +84,8 @@ const LARGEST_DELAY_SECONDS = 10
 
 /**
  * Delay of each input behind the first, in seconds. ffmpeg starts each file at 0; without the delay the sound is ahead.
- * Times below 0 are an encoder's initial silence of some 20 ms, not worth an edit list that programs disagree about. Bare
- * AAC has no clock, so that of the playlist counts.
+ * Times below 0 are an encoder's initial silence of some 20 ms, not worth an edit list that programs disagree about.
+ * Bare AAC has no clock, so that of the playlist counts.
  */
 function delaysIn(outcome: RunOutcome, inputs: readonly RemuxInput[], missing: readonly number[]): number[] {
   const described = 'stderr' in outcome ? outcome.stderr : ''

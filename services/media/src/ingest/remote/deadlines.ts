@@ -6,7 +6,9 @@ export interface RemoteTimeouts {
   idleMs: number
   /** Limit from the first DNS query to the last byte, redirects included. */
   totalMs: number
-  /** After `graceMs`, a body slower than this average over `windowMs` is given up: a drip feed passes every idle limit. */
+  /**
+   * After `graceMs`, a body slower than this average over `windowMs` is given up: a drip feed passes every idle limit.
+   */
   lowSpeed: { bytesPerSecond: number; windowMs: number; graceMs: number }
 }
 

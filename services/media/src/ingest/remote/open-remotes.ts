@@ -4,7 +4,10 @@ import { VERSION } from '../../version.ts'
 import type { RemoteTimeouts } from './deadlines.ts'
 import type { Remote, RemoteOptions } from './fetch-remote.ts'
 
-/** Opens the clients for servers that callers name, and for those of the operator, which may be private (`trustedRemote`). */
+/**
+ * Opens the clients for servers that callers name, and for those of the operator, which may be private
+ * (`trustedRemote`).
+ */
 export function openRemotes(
   egress: GuardOptions & Pick<RemoteOptions, 'standIns'>,
   timeouts: Partial<RemoteTimeouts> = {},

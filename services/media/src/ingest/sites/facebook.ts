@@ -14,7 +14,10 @@ export function readFacebook(url: URL): string | undefined {
   return isVideo && (second || third) ? url.href : undefined
 }
 
-/** Left to yt-dlp: the pages change every few months, so a parser of ours would be wrong most of the time (contract/media.md 3.2). */
+/**
+ * Left to yt-dlp: the pages change every few months, so a parser of ours would be wrong most of the time
+ * (contract/media.md 3.2).
+ */
 export const facebook = defineSite<string>({
   name: 'facebook',
   hosts: ['facebook.com', 'fb.watch', 'fbcdn.net'],

@@ -14,7 +14,10 @@ export function readStreamable(url: URL): string | undefined {
 const READY = 2
 const FAILED = 3
 
-/** Sends the request of the site's own player. The addresses of files are signed and expire, so they are fetched at once. */
+/**
+ * Sends the request of the site's own player. The addresses of files are signed and expire, so they are fetched at
+ * once.
+ */
 export const streamable = defineSite<string>({
   name: 'streamable',
   hosts: ['streamable.com'],

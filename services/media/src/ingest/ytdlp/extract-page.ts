@@ -19,7 +19,10 @@ import { runYtdlp, type YtdlpOutcome } from './run-ytdlp.ts'
 /** Each run is a Python of 100 MB for some seconds. One token gets half of the slots, because its pages may be slow. */
 const AT_ONCE = { atOnce: 2, waiting: 16, waitMs: 15_000, perKey: { atOnce: 1, waiting: 8 } }
 
-/** Throws site_login_required, unsupported_site_content, source_forbidden, source_fetch_failed, duration_exceeded, busy, queue_full. */
+/**
+ * Throws site_login_required, unsupported_site_content, source_forbidden, source_fetch_failed, duration_exceeded, busy,
+ * queue_full.
+ */
 export function createExtractPage(
   { config, tools, work }: { config: Pick<Config, 'source' | 'egress'>; tools: MediaTools; work: WorkDirectory },
   program: { path: string; cookies: string | undefined },

@@ -69,8 +69,8 @@ const proxyUrl = ({ credentials, port }: GuardProxy) => `http://${credentials}@1
 
 /**
  * The arguments of contract/media.md 3.5: yt-dlp reads one page and reports its media; it downloads nothing, reads no
- * settings and runs no program. `generic` would fetch any address, so it is disabled. The address comes last, behind `--`,
- * so that it is never an option.
+ * settings and runs no program. `generic` would fetch any address, so it is disabled. The address comes last, behind
+ * `--`, so that it is never an option.
  */
 function ytdlpArgs(
   url: string,

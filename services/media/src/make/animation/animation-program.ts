@@ -1,6 +1,6 @@
 // A separate program, started by unpack-animation.ts, that writes an APNG of nothing but frames. A bug in a decoder of
-// images, its memory and its time are then not the service's. One frame is in memory at a time; one that ends early is there
-// several times, compressed and not.
+// images, its memory and its time are then not the service's. One frame is in memory at a time; one that ends early is
+// there several times, compressed and not.
 import { openSync, writeSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import sharp from 'sharp'

@@ -26,9 +26,9 @@ const PASSES = [
 
 /**
  * Returns the last frame of a file that ends early, with the rows that are there. Chromium shows nothing in the others
- * where a frame replaces the whole canvas, or is laid over it in a format without transparency. They become transparent,
- * or white in such a format. Elsewhere what was there stays. Undefined for interlaced pixels that are not all there,
- * whose rows are all over the picture. Undefined also without a row, unless it replaces the frame before.
+ * where a frame replaces the whole canvas, or is laid over it in a format without transparency. They become
+ * transparent, or white in such a format. Elsewhere what was there stays. Undefined for interlaced pixels that are not
+ * all there, whose rows are all over the picture. Undefined also without a row, unless it replaces the frame before.
  */
 export async function completeFrame(
   frame: AnimationFrame,

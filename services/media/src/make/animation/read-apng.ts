@@ -14,7 +14,9 @@ import {
 
 export const PNG_SIGNATURE = Buffer.from('89504e470d0a1a0a', 'hex')
 
-/** Lengths of the chunks that are read (PNG, third edition, 11.2.1 and 11.3.6); a file that says otherwise is broken. */
+/**
+ * Lengths of the chunks that are read (PNG, third edition, 11.2.1 and 11.3.6); a file that says otherwise is broken.
+ */
 const LENGTHS: Record<string, number> = { IHDR: 13, acTL: 8, fcTL: 26 }
 
 const PIXELS = ['IDAT', 'fdAT']

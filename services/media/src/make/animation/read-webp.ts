@@ -18,8 +18,8 @@ const [CLEARS, REPLACES] = [0x01, 0x02]
 const FRAME_HEADER_BYTES = 16
 
 /**
- * Walks the chunks of a WebP. Throws BrokenAnimation, also for a file that ends early, of which browsers show nothing, and
- * StillImage for one picture.
+ * Walks the chunks of a WebP. Throws BrokenAnimation, also for a file that ends early, of which browsers show nothing,
+ * and StillImage for one picture.
  */
 export async function* readWebp(file: FileHandle): AsyncGenerator<Animation | AnimationFrame, void> {
   const riff = await readBytes(file, 0, 12)

@@ -18,8 +18,8 @@ const PROGRAM = moduleBeside(import.meta, 'animation-program')
 const NODE_OPTIONS = ['--max-old-space-size=128', '--max-semi-space-size=1', '--disable-warning=ExperimentalWarning']
 
 /**
- * A billion pixels, the most that an animation may have (probe/source-limits.ts), take 60 s. Their noise would be 4 GB, film is
- * below one. Node reserves far more memory than it uses.
+ * A billion pixels, the most that an animation may have (probe/source-limits.ts), take 60 s. Their noise would be 4 GB,
+ * film is below one. Node reserves far more memory than it uses.
  */
 const LIMITS: RunLimits = {
   wallSeconds: 240,

@@ -14,8 +14,8 @@ const DESCENT = 0.24
 const OUTLINE = 1 / 12
 
 /**
- * Puts font and lines into the directory of the clip: the text of a stranger is never part of a command. Throws if this ffmpeg
- * cannot draw, for another worker.
+ * Puts font and lines into the directory of the clip: the text of a stranger is never part of a command. Throws if this
+ * ffmpeg cannot draw, for another worker.
  */
 export async function writeCaption(
   { tools, workDirectory: directory }: { tools: MediaTools; workDirectory: string },
@@ -31,7 +31,8 @@ export async function writeCaption(
 
 /**
  * Draws the lines, each by a filter of its own, because older versions cannot center them. `expansion=none` takes every
- * character as it is. `max_glyph_a` is the height of a line's highest letter, above which `y` is: so all stand on their lines.
+ * character as it is. `max_glyph_a` is the height of a line's highest letter, above which `y` is: so all stand on their
+ * lines.
  */
 export function captionFilters({ caption, video }: RenditionPlan): string[] {
   if (!caption) return []

@@ -100,7 +100,10 @@ export function renditionsCommand(ffmpeg: Ffmpeg, plan: RenditionPlan, run: Rend
   ]
 }
 
-/** The log has the number of decoded frames where the source is decoded from its beginning; of a copy, their sizes and pixels. */
+/**
+ * The log has the number of decoded frames where the source is decoded from its beginning; of a copy, their sizes and
+ * pixels.
+ */
 function logLevel(plan: RenditionPlan, { volume }: Pick<RenditionsOfRun, 'volume'>): LogLevel {
   if (plan.copies || !seeks(plan)) return 'verbose'
   return volume && plan.audioStream !== null ? 'info' : 'error'
@@ -128,8 +131,8 @@ export function withoutSoundCommand(plan: RenditionPlan, videos: ('mp4' | 'webm'
 }
 
 /**
- * Copies the source's streams into the mp4 and decodes every frame, which is the first output of its progress. Volume and poster
- * are those of `renditionsCommand`.
+ * Copies the source's streams into the mp4 and decodes every frame, which is the first output of its progress. Volume
+ * and poster are those of `renditionsCommand`.
  */
 export function copyCommand(
   ffmpeg: Ffmpeg,
@@ -200,8 +203,8 @@ export function clearPosterCommand(ffmpeg: Ffmpeg, file: string, atSeconds: numb
 }
 
 /**
- * The AV1 copy of the finished mp4 in `input`: picture encoded again, sound copied. Preset 8 is the slowest that is quicker
- * than VP9 at its usual speed, and its files are half as large (contract/media.md 5.4 and 5.9).
+ * The AV1 copy of the finished mp4 in `input`: picture encoded again, sound copied. Preset 8 is the slowest that is
+ * quicker than VP9 at its usual speed, and its files are half as large (contract/media.md 5.4 and 5.9).
  */
 export function av1Command(ffmpeg: Ffmpeg): string[] {
   return [
@@ -238,8 +241,8 @@ function input(
   file: string = workFiles[plan.file],
 ): string[] {
   const decoder = plan.decoder ? ['-c:v', plan.decoder] : []
-  // When the size of the picture changes, as in calls, ffmpeg would start new filters and lose the frames in the old ones.
-  // Ours scale first, which takes any size; deinterlacers take one.
+  // When the size of the picture changes, as in calls, ffmpeg would start new filters and lose the frames in the old
+  // ones. Ours scale first, which takes any size; deinterlacers take one.
   const filters = plan.deinterlacer ? [] : ['-reinit_filter:v', '0']
   const seek = plan.cut && seeks(plan) ? ['-ss', plan.cut.seekSeconds.toFixed(6)] : []
   return [

@@ -20,8 +20,9 @@ export function posterOutput(): string[] {
 export const MAX_SEQUENCE_BYTES = 1_000_000
 
 /**
- * The source's own streams, without SEI that carries data of its encoder or others (ITU-T H.264, 7.4.1: NAL unit type 6). An mp4
- * has its sequence parameter sets (type 7) in a second file: those of its header before each keyframe, and those between frames.
+ * The source's own streams, without SEI that carries data of its encoder or others (ITU-T H.264, 7.4.1: NAL unit type
+ * 6). An mp4 has its sequence parameter sets (type 7) in a second file: those of its header before each keyframe, and
+ * those between frames.
  */
 export function copyOutput(plan: RenditionPlan, file: 'mp4' | 'webm'): string[] {
   const ofMp4 = ['-bsf:v', 'filter_units=remove_types=6', '-movflags', '+faststart']

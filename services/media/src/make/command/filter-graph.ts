@@ -136,8 +136,8 @@ const REFERENCE_WHITE = 203
 /** Luminance of the brightest highlights that keep their shape; graded HDR seldom exceeds it. */
 const BRIGHTEST = 1000
 /**
- * Linear light above which tones are compressed: reference white becomes 232 of 255, highlights get the rest. A lower value
- * darkens faces, a higher one leaves nothing for highlights.
+ * Linear light above which tones are compressed: reference white becomes 232 of 255, highlights get the rest. A lower
+ * value darkens faces, a higher one leaves nothing for highlights.
  */
 const SHOULDER = 0.6
 

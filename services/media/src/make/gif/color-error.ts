@@ -6,8 +6,8 @@ const [RED, GREEN, BLUE] = WEIGHTS
 export const ERROR_OF_ONE_STEP = RED + GREEN + BLUE
 
 /**
- * Weighted square of a color's distance. Integers, so that every machine finds the same; `imul` spares checks for overflow, which
- * takes a sixth off the search of lossy-lzw.ts.
+ * Weighted square of a color's distance. Integers, so that every machine finds the same; `imul` spares checks for
+ * overflow, which takes a sixth off the search of lossy-lzw.ts.
  */
 export const colorError = (red: number, green: number, blue: number): number =>
   (Math.imul(RED, Math.imul(red, red)) +

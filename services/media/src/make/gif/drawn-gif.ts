@@ -1,6 +1,6 @@
 // GIFs whose frames browsers and ffmpeg build differently. ffmpeg paints the background color of the header where
-// browsers show nothing, and skews frames wider than the screen. It may give up a file that ends early, and builds of 2018
-// paint the first color where pixels are missing.
+// browsers show nothing, and skews frames wider than the screen. It may give up a file that ends early, and builds of
+// 2018 paint the first color where pixels are missing.
 import type { Size } from '../../core/clips/geometry.ts'
 import type { LaidFrame } from '../plan/unsure-pixels.ts'
 import { type ColorTable, type GifBlock, readGifBlocks } from './gif-blocks.ts'
@@ -84,9 +84,9 @@ async function readFrames(path: string): Promise<Gif> {
 }
 
 /**
- * Leaves of an image that ends early the rows that are there. Chromium shows nothing in the others where such an image is
- * the whole picture without a transparent color; elsewhere what was there stays. Interlaced rows are all over the picture,
- * so the frame before is shown; a first frame stays as it is.
+ * Leaves of an image that ends early the rows that are there. Chromium shows nothing in the others where such an image
+ * is the whole picture without a transparent color; elsewhere what was there stays. Interlaced rows are all over the
+ * picture, so the frame before is shown; a first frame stays as it is.
  */
 async function endWithWholeRows(path: string, gif: Gif, signal?: AbortSignal): Promise<Gif> {
   const { picture, frames } = gif

@@ -1,7 +1,9 @@
 import { WEIGHTS } from './color-error.ts'
 import { createNearest, MAX_COLORS } from './nearest-color.ts'
 
-/** Bits of each channel that distinguish colors: 7 gain 1 % of the bytes and cost a quarter of the time of noisy frames. */
+/**
+ * Bits of each channel that distinguish colors: 7 gain 1 % of the bytes and cost a quarter of the time of noisy frames.
+ */
 const BITS = 6
 const SHIFT = 8 - BITS
 const BINS = 1 << (3 * BITS)
@@ -43,7 +45,10 @@ interface Box {
   channel: Channel
 }
 
-/** Returns a function that chooses colors for the changed pixels of a frame: median cut by variance, then one round of k-means. */
+/**
+ * Returns a function that chooses colors for the changed pixels of a frame: median cut by variance, then one round of
+ * k-means.
+ */
 export function createPaletteMaker(width: number): (frame: Uint8Array, changed: ChangedPixels) => FramePalette {
   /** Index of the bin in the dense arrays below plus one; 0 means unused. */
   const places = new Int32Array(BINS)

@@ -162,7 +162,9 @@ describe('a GIF', () => {
   })
 })
 
-/** Reads the codes of a file with one image as GIF89a, appendix F, has their widths, and returns what the last one is. */
+/**
+ * Reads the codes of a file with one image as GIF89a, appendix F, has their widths, and returns what the last one is.
+ */
 function lastCode(file: Buffer): string {
   const byte = (at: number) => file[at] ?? 0
   const tableBytes = (flags: number) => (flags & 0x80 ? 3 * 2 ** ((flags & 7) + 1) : 0)

@@ -8,10 +8,15 @@ import { DISPOSAL, type GifImage, gifFrame, gifHeader, trailerBlock } from './gi
 import { createLossyLzw } from './lossy-lzw.ts'
 import { CELL_BITS, createTolerance } from './tolerance.ts'
 
-/** Halves the bytes of ffmpeg's default palette at 1.3 dB of SSIM above it (thirteen real clips; none is 1 dB below). */
+/**
+ * Halves the bytes of ffmpeg's default palette at 1.3 dB of SSIM above it (thirteen real clips; none is 1 dB below).
+ */
 const TOLERANCE = 0.29
 
-/** A GIF that will be too large gets coarser step by step, which shows less than a smaller picture; no further than this. */
+/**
+ * A GIF that will be too large gets coarser step by step, which shows less than a smaller picture; no further than
+ * this.
+ */
 const COARSEST = 2.5 * TOLERANCE
 const COARSER = 1.25
 const FRAMES_PER_STEP = 8

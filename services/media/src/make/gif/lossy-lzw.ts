@@ -24,8 +24,9 @@ export interface LossyPicture {
 }
 
 /**
- * Returns an encoder that lengthens a match by any entry of the dictionary within the limits, the one with the least error
- * first. Looking further ahead for longer matches costs more quality than it saves bytes (measured on six clips: 10 %).
+ * Returns an encoder that lengthens a match by any entry of the dictionary within the limits, the one with the least
+ * error first. Looking further ahead for longer matches costs more quality than it saves bytes (measured on six clips:
+ * 10 %).
  */
 export function createLossyLzw(pixels: number, width: number) {
   // The dictionary is a tree of codes. 0 means none, because the codes of single colors have no parent.

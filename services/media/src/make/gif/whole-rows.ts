@@ -8,8 +8,8 @@ const CHUNK_BYTES = 64 * 1024
 
 /**
  * Counts the rows of an image that are there, by the lengths of its LZW codes: no pixel is decoded. `start` is that
- * of the size of its codes. Each chunk is awaited, so that a large image delays no other work. Codes after the last row are
- * not read, nor those after more clear codes than pixels. Throws if the signal is aborted.
+ * of the size of its codes. Each chunk is awaited, so that a large image delays no other work. Codes after the last row
+ * are not read, nor those after more clear codes than pixels. Throws if the signal is aborted.
  */
 export async function countWholeRows(
   path: string,

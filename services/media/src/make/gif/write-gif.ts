@@ -24,8 +24,9 @@ const compiled = getCompileCacheDir()
 const environment: Record<string, string> = compiled ? { NODE_COMPILE_CACHE: dirname(compiled) } : {}
 
 /**
- * Without threads of V8 and with a small young generation Node takes 10 MB less, in the same time. Frames are outside of the
- * heap, which holds little more than the program. One start in twenty with compiled modules and no threads hangs for ever (Node 24).
+ * Without threads of V8 and with a small young generation Node takes 10 MB less, in the same time. Frames are outside
+ * of the heap, which holds little more than the program. One start in twenty with compiled modules and no threads hangs
+ * for ever (Node 24).
  */
 const NODE_OPTIONS = [
   ...['--max-old-space-size=48', '--max-semi-space-size=1', '--disable-warning=ExperimentalWarning'],
@@ -49,8 +50,8 @@ export class GifWriterFailed extends Error {
 }
 
 /**
- * Runs our GIF writer beside an ffmpeg that writes frames to its pipe, until both have ended; returns what `encodeFrames`
- * does. Throws its error, or GifWriterFailed, of which ffmpeg's broken pipe is a consequence.
+ * Runs our GIF writer beside an ffmpeg that writes frames to its pipe, until both have ended; returns what
+ * `encodeFrames` does. Throws its error, or GifWriterFailed, of which ffmpeg's broken pipe is a consequence.
  */
 export async function writeGif<Encoded>(
   { tools, workDirectory, signal }: Pick<TranscodeWork, 'tools' | 'workDirectory' | 'signal'>,

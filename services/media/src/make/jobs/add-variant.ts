@@ -26,7 +26,9 @@ export async function makeVariantOfSource(deps: Deps, job: QueueJob<VariantJob>)
   }
 }
 
-/** After a fault of the machine the next request may claim it at once, otherwise only when its failure is an hour old. */
+/**
+ * After a fault of the machine the next request may claim it at once, otherwise only when its failure is an hour old.
+ */
 export async function giveUp({ db }: Pick<Deps, 'db'>, claim: Claim, err: unknown): Promise<void> {
   const isUnavailable = err instanceof StorageUnavailable || (err instanceof ApiError && err.status === 503)
   if (isUnavailable || isDiskFull(err)) return releaseClaim(db, claim)

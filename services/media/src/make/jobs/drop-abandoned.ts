@@ -5,7 +5,10 @@ import type { Deps } from '../../deps.ts'
 import { dropReferences } from '../../store/blobs/blobs.store.ts'
 import { deleteIfUnreferenced } from '../../store/blobs/keep-files.ts'
 
-/** Deletes a source without a clip. False when a new clip has attached to it first; a later one waits for this transaction. */
+/**
+ * Deletes a source without a clip. False when a new clip has attached to it first; a later one waits for this
+ * transaction.
+ */
 export async function dropAbandoned(deps: Deps, source: SourceRow): Promise<boolean> {
   const { id } = source
   const original = originalOf(source)

@@ -8,7 +8,10 @@ import { queueExtras } from './add-extras.ts'
 
 type PublishDeps = Pick<Deps, 'announcements' | 'queue'> & EmitDeps
 
-/** Announces that a source is ready. Runs in the transaction that makes it so; `withExtras` is `mayQueueExtras` before it. */
+/**
+ * Announces that a source is ready. Runs in the transaction that makes it so; `withExtras` is `mayQueueExtras` before
+ * it.
+ */
 export async function publish(deps: PublishDeps, trx: Transaction<DB>, id: string, withExtras = false): Promise<void> {
   await deps.announcements.send(trx, id)
   await emitEvent(deps, trx, 'media.ready', { sourceId: id })

@@ -87,7 +87,9 @@ export interface VariantJob {
   variant: Variant
 }
 
-/** Callers poll for a variant, so a failed attempt is repeated soon; after the last one the variant is marked as failed. */
+/**
+ * Callers poll for a variant, so a failed attempt is repeated soon; after the last one the variant is marked as failed.
+ */
 export const VARIANTS_QUEUE: QueueDefinition = {
   name: 'variants',
   retryLimit: 2,

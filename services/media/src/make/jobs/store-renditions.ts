@@ -12,8 +12,9 @@ import { publish } from './publish-source.ts'
 import { SCAN_QUEUE, scanJobOf, tenantOf } from './queues.ts'
 
 /**
- * Stores all files, and marks the source ready or holds it for the scanner. A file that is stored already stays, because its address was published.
- * Returns true when it is ready, and not when another worker was first or the source failed meanwhile.
+ * Stores all files, and marks the source ready or holds it for the scanner. A file that is stored already stays,
+ * because its address was published. Returns true when it is ready, and not when another worker was first or the source
+ * failed meanwhile.
  */
 export async function storeRenditions(
   deps: Deps,

@@ -82,7 +82,10 @@ export async function transcodeSource(deps: Deps, job: QueueJob<TranscodeJob>): 
 /** 24 h: long enough for an operator to free disk space or repair the storage. */
 const GIVE_UP_AFTER_SECONDS = 86_400
 
-/** The delay is half the age of the source, within these bounds: a short outage costs seconds, a night a few dozen attempts. */
+/**
+ * The delay is half the age of the source, within these bounds: a short outage costs seconds, a night a few dozen
+ * attempts.
+ */
 const [SHORTEST_WAIT_SECONDS, LONGEST_WAIT_SECONDS] = [10, 600]
 
 const isStorageFault = (error: unknown): boolean => isDiskFull(error) || error instanceof StorageUnavailable

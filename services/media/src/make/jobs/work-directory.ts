@@ -73,8 +73,8 @@ export async function openWorkDirectory(
       return mkdtempDisposable(join(directory, 'clip-'))
     },
     /**
-     * Runs `receive`, which writes a file of up to `bytes`. Throws unavailable when its disk, or that of the store, lacks
-     * space for the file and its renditions, beside the files that are being received.
+     * Runs `receive`, which writes a file of up to `bytes`. Throws unavailable when its disk, or that of the store,
+     * lacks space for the file and its renditions, beside the files that are being received.
      */
     withSpace: async <T>(bytes: number, receive: () => Promise<T>): Promise<T> => {
       for (const directory of new Set([root, store])) {
@@ -106,7 +106,9 @@ async function freeBytesOnDisk(directory: string): Promise<number> {
   return bavail * bsize
 }
 
-/** Another process of this namespace lives if its pid still has its start; all others by the time since their last beat. */
+/**
+ * Another process of this namespace lives if its pid still has its start; all others by the time since their last beat.
+ */
 async function isLeftover(
   root: string,
   entry: string,
@@ -120,9 +122,9 @@ async function isLeftover(
 }
 
 /**
- * Identifies the pid namespace: this boot of this kernel, and the container in it. A host name does not, because containers
- * share it and use the same pids. Random where /proc is missing; other directories are then judged by their signs of life
- * alone.
+ * Identifies the pid namespace: this boot of this kernel, and the container in it. A host name does not, because
+ * containers share it and use the same pids. Random where /proc is missing; other directories are then judged by their
+ * signs of life alone.
  */
 async function readProcessSpace(): Promise<string> {
   const facts = [readFile('/proc/sys/kernel/random/boot_id', 'utf8'), readlink('/proc/self/ns/pid')]
@@ -131,7 +133,7 @@ async function readProcessSpace(): Promise<string> {
 }
 
 /**
- * Distinguishes a process from an earlier one with its pid: its start in kernel ticks. Services in one process share it, as in
- * tests, so that they leave each other's directories alone.
+ * Distinguishes a process from an earlier one with its pid: its start in kernel ticks. Services in one process share
+ * it, as in tests, so that they leave each other's directories alone.
  */
 const lifeOf = (birth = '') => createHash('sha256').update(birth).digest('hex').slice(0, 8)

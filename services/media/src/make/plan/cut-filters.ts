@@ -34,9 +34,9 @@ export const fromBeginning = (info: MediaInfo): MediaInfo =>
   info.edited ? { ...info, edited: { ...info.edited, cut: { ...info.edited.cut, seekSeconds: null } } } : info
 
 /**
- * Frames of the part at the result's times, cropped. Decoders may give frames before the sought one, so the frames are chosen by
- * their times, at points halfway between two. The first may begin before the part. The size comes before the crop, because it may
- * change from frame to frame.
+ * Frames of the part at the result's times, cropped. Decoders may give frames before the sought one, so the frames are
+ * chosen by their times, at points halfway between two. The first may begin before the part. The size comes before the
+ * crop, because it may change from frame to frame.
  */
 export function cutPicture(cut: CutPlan | null): string[] {
   if (!cut) return []

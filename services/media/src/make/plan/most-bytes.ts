@@ -16,8 +16,8 @@ const MP4_PER_PIXEL = 2
 const BESIDE_PICTURES = { bytes: 100_000, perSecond: 150_000 }
 
 /**
- * Upper bound of the bytes of a source's four files. Far above most clips, because a small file can decode to film grain or
- * noise, and a lower bound would let it exceed a quota.
+ * Upper bound of the bytes of a source's four files. Far above most clips, because a small file can decode to film
+ * grain or noise, and a lower bound would let it exceed a quota.
  */
 export function mostRenditionBytes(info: MediaInfo, sourceBytes: number): number {
   const plan = planRenditions(info, { canToneMap: false, deinterlacer: 'yadif' })

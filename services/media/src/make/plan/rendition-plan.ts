@@ -223,9 +223,9 @@ function alphaDecoder(codec: string): RenditionPlan['decoder'] {
 }
 
 /**
- * Most decoders skip to keyframes cheaply; those of AV1 and libvpx decode everything first, so they get fewer pictures. A
- * clip cut without encoding may begin after its only keyframe; interlaced frames need their neighbours. Of a part, the only
- * keyframe may be lost between `trim` and `thumbnail`.
+ * Most decoders skip to keyframes cheaply; those of AV1 and libvpx decode everything first, so they get fewer pictures.
+ * A clip cut without encoding may begin after its only keyframe; interlaced frames need their neighbours. Of a part,
+ * the only keyframe may be lost between `trim` and `thumbnail`.
  */
 function overviewOf(info: VideoInfo): RenditionPlan['overview'] {
   const needsAll = info.alpha || info.isInterlaced || info.edited
@@ -241,9 +241,9 @@ function sdrColor(info: VideoInfo): RenditionPlan['color'] {
 }
 
 /**
- * Keeps the source's frame times where the outputs can express them, else makes the frames regular. A browser's recording
- * has 1000 time steps a second, for which H.264 declares a level that hardware decoders refuse. Dropped frames make ffmpeg
- * write too short a duration into the mp4.
+ * Keeps the source's frame times where the outputs can express them, else makes the frames regular. A browser's
+ * recording has 1000 time steps a second, for which H.264 declares a level that hardware decoders refuse. Dropped
+ * frames make ffmpeg write too short a duration into the mp4.
  */
 function videoFrameRate(info: VideoInfo, size: Size): RenditionPlan['frameRate'] {
   const { baseFps, shortestFrameSeconds, longestFrameSeconds } = info
@@ -271,11 +271,13 @@ function regularRate({ fps, baseFps }: VideoInfo, size: Size): NonNullable<Rendi
   return { rate: String(Math.round(rate * 1000) / 1000), dropsFrames: rate < fps }
 }
 
-/** The plan of the second attempt, after ffmpeg failed: regular frames, and a small slow GIF that needs little memory. */
+/**
+ * The plan of the second attempt, after ffmpeg failed: regular frames, and a small slow GIF that needs little memory.
+ */
 export function simplerPlan(plan: RenditionPlan, info: MediaInfo): RenditionPlan {
   const gif = plan.gif.from === 'rewrite' ? plan.gif : planGif(info, 320, 10)
   if (isAnimation(info)) return { ...plan, gif }
-  // Fields stay, because a deinterlacer takes one size only. Even frames need no hold, which would hide that the end of a
-  // file cannot be decoded.
+  // Fields stay, because a deinterlacer takes one size only. Even frames need no hold, which would hide that the end of
+  // a file cannot be decoded.
   return { ...plan, gif, deinterlacer: null, frameRate: plan.frameRate ?? regularRate(info, plan.video) }
 }

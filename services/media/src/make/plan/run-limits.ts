@@ -7,7 +7,10 @@ import { memoryBound } from '../../ffmpeg/memory-bound.ts'
 import type { RunLimits } from '../../ffmpeg/run-confined.ts'
 import { FAST_FPS } from './rendition-plan.ts'
 
-/** CPU seconds per pixel for all renditions together, measured on one core of the reference machine (contract/media.md 5.9). */
+/**
+ * CPU seconds per pixel for all renditions together, measured on one core of the reference machine
+ * (contract/media.md 5.9).
+ */
 const CPU_SECONDS_PER_PIXEL = 2.9e-8
 
 /** The worst legal clip, 30 s of noise in 1080p, makes a webm of 220 MB. */
@@ -35,8 +38,8 @@ export function predictedSeconds(info: MediaInfo): number {
 }
 
 /**
- * Limits of one run: ten times the prediction plus the time to start, which only a file made to be slow reaches. `writerSeconds`:
- * prediction for our GIF writer, which the run waits for without using its CPU (write-gif.ts).
+ * Limits of one run: ten times the prediction plus the time to start, which only a file made to be slow reaches.
+ * `writerSeconds`: prediction for our GIF writer, which the run waits for without using its CPU (write-gif.ts).
  */
 export function runLimits(info: MediaInfo, threads: number, writerSeconds = 0): RunLimits {
   const predicted = predictedSeconds(info)

@@ -10,8 +10,9 @@ import { UnusableOutput } from '../run/failures.ts'
 import { type ClearPoster, isWholePoster, makePlaceholder, makePoster, posterTime } from './encode-poster.ts'
 
 /**
- * Makes the jpg of the raw picture in `workFiles.poster`, or of the frame that the caller chose. A clip that begins black or
- * empty gets the frame at a third of its duration, unless that one is darker. Throws UnusableOutput when ffmpeg made none.
+ * Makes the jpg of the raw picture in `workFiles.poster`, or of the frame that the caller chose. A clip that begins
+ * black or empty gets the frame at a third of its duration, unless that one is darker. Throws UnusableOutput when
+ * ffmpeg made none.
  */
 export async function choosePoster(work: TranscodeWork, plan: RenditionPlan): Promise<void> {
   const [raw, jpg] = [inWork(work, 'poster'), inWork(work, 'jpg')]

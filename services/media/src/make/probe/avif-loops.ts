@@ -7,8 +7,8 @@ const ENDLESS = [2 ** 32 - 1, 2 ** 64]
 const MOST_REPETITIONS = 0xffff
 
 /**
- * Reads the repetitions of an AVIF sequence from its `moov`, as libavif does: a track with a repeated edit lasts as long as all
- * repetitions. 0 means for ever, which is also the meaning of no edit list; null plays once.
+ * Reads the repetitions of an AVIF sequence from its `moov`, as libavif does: a track with a repeated edit lasts as
+ * long as all repetitions. 0 means for ever, which is also the meaning of no edit list; null plays once.
  */
 export function repetitionsOf(header: Buffer): number | null {
   const moov = findBox(header, { start: 0, end: header.length }, 'moov')

@@ -83,7 +83,9 @@ export function findEntry(frames: readonly TimedFrame[], startSeconds: number): 
   return entry && entry.at >= WORTH_A_SEEK_SECONDS ? entry : undefined
 }
 
-/** Time from which the probe must read packets for a part from `start`: 0, or a time whose keyframe the demuxer finds. */
+/**
+ * Time from which the probe must read packets for a part from `start`: 0, or a time whose keyframe the demuxer finds.
+ */
 export const firstSecondOf = (start: number): number =>
   start > WORTH_A_SEEK_SECONDS + LEAD_SECONDS ? start - LEAD_SECONDS : 0
 

@@ -12,8 +12,8 @@ interface Found {
 }
 
 /**
- * The facts of the result, from those of the chosen part at its own speed and size; unchanged if the edit changes nothing.
- * Throws edit_out_of_range.
+ * The facts of the result, from those of the chosen part at its own speed and size; unchanged if the edit changes
+ * nothing. Throws edit_out_of_range.
  */
 export function editVideo(info: VideoInfo, edit: Edit, found: Found): VideoInfo {
   const { speed = 1, mute } = edit

@@ -9,8 +9,8 @@ const NO_CONTROL = { delayCentiseconds: 0, disposal: 0, hasTransparentColor: fal
 
 /**
  * Measures a GIF from its blocks alone, no pixel decoded. Refuses it at the block that crosses a limit, so that a bomb
- * costs no more than the limit. The picture is that of browsers: the screen, or more where the first frame exceeds it; other
- * frames are cut there. Throws corrupt_media, dimensions_exceeded, too_many_frames.
+ * costs no more than the limit. The picture is that of browsers: the screen, or more where the first frame exceeds it;
+ * other frames are cut there. Throws corrupt_media, dimensions_exceeded, too_many_frames.
  */
 export async function measureGif(path: string, limits: ProbeLimits) {
   const frameLimits = { frames: limits.frames, pixelFrames: limits.gifPixelFrames }

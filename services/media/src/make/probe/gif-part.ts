@@ -3,7 +3,10 @@ import type { Cut } from '../../db/media-info.ts'
 import { between, choosePart } from './choose-part.ts'
 import { gapsOf } from './picture-times.ts'
 
-/** The delays (cs) of the frames that an edit chooses, the first and the last one cut to the part. Throws edit_out_of_range. */
+/**
+ * The delays (cs) of the frames that an edit chooses, the first and the last one cut to the part. Throws
+ * edit_out_of_range.
+ */
 export function partOfGif(delays: readonly number[], edit: Edit): { delays: number[]; startSeconds: number; cut: Cut } {
   let at = 0
   const frames = delays.map((delay) => {

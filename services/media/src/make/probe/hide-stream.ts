@@ -6,8 +6,8 @@ import { type Change, readHeader } from './edit-header.ts'
 const unknownName = (length: number): Buffer => Buffer.alloc(length, 'x')
 
 /**
- * Finds bytes to change so that the codec of a stream is unknown, all offsets kept: sound, subtitles, covers, attachments, and a
- * picture beside another. Undefined for the only picture.
+ * Finds bytes to change so that the codec of a stream is unknown, all offsets kept: sound, subtitles, covers,
+ * attachments, and a picture beside another. Undefined for the only picture.
  */
 export async function findCodecToHide(
   path: string,

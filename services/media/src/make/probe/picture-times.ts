@@ -44,7 +44,10 @@ export function lengthOfSource(
 /** More than the time between two frames of a moving picture. */
 const PAUSE_SECONDS = 1
 
-/** Says whether the last picture stays to the end of the packets that were read while the file goes on: the next one is unknown. */
+/**
+ * Says whether the last picture stays to the end of the packets that were read while the file goes on: the next one is
+ * unknown.
+ */
 export function pausesAtEnd(last: FfprobePacket, { video, report, window = FIRST_PACKETS }: Source): boolean {
   const end = endOf(last) + PAUSE_SECONDS
   const declared = declaredDuration(video, report)
@@ -103,8 +106,8 @@ export function timesOf(
 }
 
 /**
- * Returns the pictures that can be decoded: a film cut without encoding may begin between two keyframes, and browsers play it
- * from the first. All if no keyframe follows. `shown` is in the order of times, `packets` in that of decoding.
+ * Returns the pictures that can be decoded: a film cut without encoding may begin between two keyframes, and browsers
+ * play it from the first. All if no keyframe follows. `shown` is in the order of times, `packets` in that of decoding.
  */
 export function fromFirstKeyframe(
   packets: readonly FfprobePacket[],
@@ -130,9 +133,9 @@ export function refuseShortRest(
 }
 
 /**
- * Says whether a file ends early: its header declares clearly more than there is. For an mp4 the index counts the frames;
- * its duration is wrong in many files with dropped frames. Matroska without durations per stream declares the longest one,
- * so the longest is compared. Refuses a file of which less than a second is there.
+ * Says whether a file ends early: its header declares clearly more than there is. For an mp4 the index counts the
+ * frames; its duration is wrong in many files with dropped frames. Matroska without durations per stream declares the
+ * longest one, so the longest is compared. Refuses a file of which less than a second is there.
  */
 export function endsEarly(packets: FfprobePacket[], timing: Timing, { video, report, window }: Source): boolean {
   const ofVideo = durationOfTrack(video)

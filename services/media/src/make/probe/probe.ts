@@ -87,8 +87,8 @@ async function windowOf(
 }
 
 /**
- * ffprobe refuses a whole file for one codec off its list. Hides streams in such a codec in a copy, one by one, so that no
- * needless decoder is opened. Throws the refusal if no picture would be left.
+ * ffprobe refuses a whole file for one codec off its list. Hides streams in such a codec in a copy, one by one, so that
+ * no needless decoder is opened. Throws the refusal if no picture would be left.
  */
 async function withoutRefusedTracks(
   path: string,
@@ -174,8 +174,8 @@ function timesOf(delays: readonly number[]) {
 }
 
 /**
- * The largest step of 2 to 10 cs that divides every delay, so that no frame moves. A larger step would give few frames a
- * second, which players seek badly. Else 2 cs: 50 fps, 1 cs off at most.
+ * The largest step of 2 to 10 cs that divides every delay, so that no frame moves. A larger step would give few frames
+ * a second, which players seek badly. Else 2 cs: 50 fps, 1 cs off at most.
  */
 function commonTick(delays: number[]): number {
   for (let tick = 10; tick > 2; tick--) {

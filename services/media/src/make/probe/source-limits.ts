@@ -5,7 +5,10 @@ import type { MediaType } from '../../db/media-info.ts'
 import { mimeOf, mimesInWords, USUAL_TYPES } from '../../db/source-types.ts'
 import { apiError } from '../../errors.ts'
 
-/** Limits of a source (MEDIA_SOURCE_TYPES, MEDIA_MAX_DURATION, MEDIA_MAX_SIDE and fixed ones), all checked before any picture is decoded. */
+/**
+ * Limits of a source (MEDIA_SOURCE_TYPES, MEDIA_MAX_DURATION, MEDIA_MAX_SIDE and fixed ones), all checked before any
+ * picture is decoded.
+ */
 export interface ProbeLimits {
   /** Accepted types (MEDIA_SOURCE_TYPES). */
   types: readonly MediaType[]

@@ -65,8 +65,8 @@ export interface Reading {
 
 /**
  * Turns ffprobe's report into a `VideoInfo`, of the result if there is an edit. Refuses the file: no_video_stream,
- * unsupported_media_type (codec or number of streams), dimensions_exceeded, duration_exceeded, too_many_frames, corrupt_media;
- * and an edit: edit_out_of_range.
+ * unsupported_media_type (codec or number of streams), dimensions_exceeded, duration_exceeded, too_many_frames,
+ * corrupt_media; and an edit: edit_out_of_range.
  */
 export function readVideoInfo(
   report: FfprobeReport,

@@ -1,4 +1,5 @@
-// The parser on the log of one run, as the build of 2018 writes it. Whole transcodes of such files: ffmpeg-log.slow.test.ts.
+// The parser on the log of one run, as the build of 2018 writes it. Whole transcodes of such files:
+// ffmpeg-log.slow.test.ts.
 import { describe, expect, test } from 'vitest'
 import { FfmpegLog } from './ffmpeg-log.ts'
 

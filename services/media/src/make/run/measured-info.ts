@@ -10,8 +10,8 @@ export function missingSeconds({ durationSeconds, fps }: MediaInfo, madeSeconds:
 }
 
 /**
- * The facts of a source as its files show it. The probe counts packets, of which some are never shown, are fields of one
- * frame, or cannot be decoded. Of a damaged source the mp4 has the frames and the length.
+ * The facts of a source as its files show it. The probe counts packets, of which some are never shown, are fields of
+ * one frame, or cannot be decoded. Of a damaged source the mp4 has the frames and the length.
  */
 export function measuredInfo(
   info: MediaInfo,

@@ -12,8 +12,8 @@ interface FfmpegRun {
 }
 
 /**
- * Runs ffmpeg for files beside those that every clip has, which encode.ts makes. Throws an Error, whose cause is the outcome of
- * a failed run.
+ * Runs ffmpeg for files beside those that every clip has, which encode.ts makes. Throws an Error, whose cause is the
+ * outcome of a failed run.
  */
 export async function runFfmpeg(
   { tools, workDirectory: cwd, signal }: { tools: MediaTools; workDirectory: string; signal: AbortSignal },

@@ -47,8 +47,8 @@ export function requireDecoded(
 }
 
 /**
- * Checks a copy by the run that decoded every frame of it. Throws ChangingPicture if its later parts may not fit. Throws
- * UnusableOutput if the decoder complained, or left frames out without a complaint.
+ * Checks a copy by the run that decoded every frame of it. Throws ChangingPicture if its later parts may not fit.
+ * Throws UnusableOutput if the decoder complained, or left frames out without a complaint.
  */
 export async function requireFitToItsEnd(
   log: FfmpegLog,
@@ -102,8 +102,8 @@ export const verifyMp4 = (
   verifyVideo(tools, join(directory, workFiles.mp4), { demuxer: 'mov', codec: 'h264', size: plan.video, signal })
 
 /**
- * Throws corrupt_media when all files end early, because much of the source was not decoded. Throws an Error when one file
- * is shorter than the others: all come from the same frames, so the source is not at fault.
+ * Throws corrupt_media when all files end early, because much of the source was not decoded. Throws an Error when one
+ * file is shorter than the others: all come from the same frames, so the source is not at fault.
  */
 export function requireWholeLength(
   plan: RenditionPlan,
@@ -135,13 +135,17 @@ export async function verifyVideo(
   const video = report.streams?.find((stream) => stream.codec_type === 'video')
   const matches = video?.codec_name === codec && video.width === size.width && video.height === size.height
   if (!matches) throw new UnusableOutput(`${path} is not ${codec} of ${size.width}x${size.height}`)
-  // The DURATION tag of WebM is the end of the track; the file's duration is the sound's where a damaged picture is shorter.
+  // The DURATION tag of WebM is the end of the track; the file's duration is the sound's where a damaged picture is
+  // shorter.
   const end = readClock(readTag(video, 'DURATION'))
   const seconds = end > 0 ? end - (Number.parseFloat(video.start_time ?? '') || 0) : 0
   return Number.parseFloat(video.duration ?? '') || seconds || Number.parseFloat(report.format?.duration ?? '') || 0
 }
 
-/** Size and duration by its blocks; the probe of the source has checked its limits. Throws UnusableOutput for a broken GIF. */
+/**
+ * Size and duration by its blocks; the probe of the source has checked its limits. Throws UnusableOutput for a broken
+ * GIF.
+ */
 export async function verifyGif(path: string): Promise<Size & { seconds: number }> {
   const limits = { ...defaultProbeLimits, side: LARGEST_SIDE, frames: 10_000 }
   const { width, height, delaysCentiseconds, repaired } = await measureGif(path, limits).catch((cause) => {

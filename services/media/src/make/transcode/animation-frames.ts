@@ -18,7 +18,10 @@ export async function writeFrames(work: TranscodeWork, { file }: RenditionPlan):
   else await writeGifForFfmpeg(inWork(work, 'input'), inWork(work, file), work.signal)
 }
 
-/** Most GIFs only seem transparent, as their frames omit unchanged pixels; a needless alpha plane doubles the webm's cost. */
+/**
+ * Most GIFs only seem transparent, as their frames omit unchanged pixels; a needless alpha plane doubles the webm's
+ * cost.
+ */
 export async function keepAlphaInUse(work: TranscodeWork, plan: RenditionPlan): Promise<RenditionPlan> {
   if (!isAnimation(work.info) || !plan.keepsAlpha) return plan
   const path = inWork(work, plan.file)

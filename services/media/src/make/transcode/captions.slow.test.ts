@@ -1,5 +1,5 @@
-// Captions in real files, by the embedded ffmpeg of 2018 and the machine's own. The sources are of one color, so that every pixel
-// that differs is of the caption.
+// Captions in real files, by the embedded ffmpeg of 2018 and the machine's own. The sources are of one color, so that
+// every pixel that differs is of the caption.
 import { execFile } from 'node:child_process'
 import { readdir } from 'node:fs/promises'
 import { promisify } from 'node:util'

@@ -5,8 +5,8 @@ import { encode, inWork, type TranscodeWork } from '../run/encode.ts'
 import type { FfmpegLog } from '../run/ffmpeg-log.ts'
 
 /**
- * Leaves a silent sound out of finished videos: only the log of the pass that made them shows that it is silent. Returns the plan
- * that the videos then follow.
+ * Leaves a silent sound out of finished videos: only the log of the pass that made them shows that it is silent.
+ * Returns the plan that the videos then follow.
  */
 export async function dropSilence(
   work: TranscodeWork,

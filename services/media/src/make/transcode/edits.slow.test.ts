@@ -1,5 +1,5 @@
-// Exact parts of real files, by the embedded ffmpeg of 2018 and the machine's own. Each frame of the sources has the brightness of
-// its number, so that every frame of a result can be named.
+// Exact parts of real files, by the embedded ffmpeg of 2018 and the machine's own. Each frame of the sources has the
+// brightness of its number, so that every frame of a result can be named.
 import { readFile } from 'node:fs/promises'
 import sharp from 'sharp'
 import { describe, expect, test } from 'vitest'

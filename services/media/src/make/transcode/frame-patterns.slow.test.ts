@@ -1,4 +1,5 @@
-// Lengths, for frames at any times: cameras in low light, screen recorders and calls leave frames out wherever they like.
+// Lengths, for frames at any times: cameras in low light, screen recorders and calls leave frames out wherever they
+// like.
 import { createHash } from 'node:crypto'
 import { type Random, randomFrom } from '@services/common/testing/seeded-random'
 import { describe, expect, test } from 'vitest'

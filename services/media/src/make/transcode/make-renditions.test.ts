@@ -15,7 +15,9 @@ import { makeRenditions } from './make-renditions.ts'
 
 describe('with the embedded ffmpeg of 2018 makes gif, jpg, mp4 and webm', () => usualTests(unboxedTools))
 
-/** These tests are about our own steps: the embedded build starts in 2 ms, where a distribution's needs 100 of a core. */
+/**
+ * These tests are about our own steps: the embedded build starts in 2 ms, where a distribution's needs 100 of a core.
+ */
 test('progress rises to 1', async () => {
   const seen: number[] = []
   await make(unboxedTools, await clip('plain.mp4'), { onProgress: (fraction) => seen.push(fraction) })

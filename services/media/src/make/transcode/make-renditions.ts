@@ -172,7 +172,9 @@ async function encodeUsually(
   return collect(work, made, { log, warnings: [], poster: choosePoster(work, made) })
 }
 
-/** One thread, no denoiser, palette and poster in one pass (contract/media.md 5.10). A failure here is the file's fault. */
+/**
+ * One thread, no denoiser, palette and poster in one pass (contract/media.md 5.10). A failure here is the file's fault.
+ */
 async function encodeSimply(work: TranscodeWork, usual: RenditionPlan, warnings: string[]): Promise<EncodedFiles> {
   const simple = { ...work, threads: 1 }
   const plan = simplerPlan(usual, work.info)

@@ -5,7 +5,8 @@ import { withoutMetadata } from '../command/ffmpeg-outputs.ts'
 import { workFiles } from '../command/work-files.ts'
 import { SMALLEST_WHOLE_PART } from '../probe/picture-times.ts'
 
-// ffmpeg's arguments for variants. The input is one of our own files: the mp4, or the webm where that has the alpha plane.
+// ffmpeg's arguments for variants. The input is one of our own files: the mp4, or the webm where that has the alpha
+// plane.
 
 export interface Picture extends Size {
   /** Fills the size and crops the rest, instead of scaling to it. */

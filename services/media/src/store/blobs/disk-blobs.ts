@@ -7,8 +7,8 @@ import { createOpenFiles } from './open-files.ts'
 import { createFilePipes } from './piped-file.ts'
 
 /**
- * Time of change of every stored file. A web server in front reports it, or compares it with conditions; the true one would reveal
- * when the same bytes were first uploaded. The inode's own time says when the file was stored.
+ * Time of change of every stored file. A web server in front reports it, or compares it with conditions; the true one
+ * would reveal when the same bytes were first uploaded. The inode's own time says when the file was stored.
  */
 const SAME_TIME = new Date('2000-01-01T00:00:00Z')
 

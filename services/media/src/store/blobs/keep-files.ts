@@ -35,8 +35,8 @@ export interface Kept<T> {
 
 /**
  * Puts the files and runs `commit` in a transaction that references them. No transaction waits for the storage, which
- * may hang. The order row, file, reference makes it safe beside deletions: a reference fails if one began since the row.
- * `commit` returns the names to reference, because its findings may make a file superfluous.
+ * may hang. The order row, file, reference makes it safe beside deletions: a reference fails if one began since the
+ * row. `commit` returns the names to reference, because its findings may make a file superfluous.
  */
 export async function keepFiles<T>(
   deps: BlobDeps,

@@ -2,7 +2,9 @@ import type { FileHandle } from 'node:fs/promises'
 import type { Readable, Writable } from 'node:stream'
 import type { ByteRange } from './blob-storage.ts'
 
-/** A stalled reader holds one buffer: 8 MiB for all the large ones together, and a small one for each further reader. */
+/**
+ * A stalled reader holds one buffer: 8 MiB for all the large ones together, and a small one for each further reader.
+ */
 const LARGE_PIECE_BYTES = 256 * 1024
 const MAX_LARGE_PIECES = 32
 const SMALL_PIECE_BYTES = 64 * 1024

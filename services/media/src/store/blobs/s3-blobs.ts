@@ -138,8 +138,8 @@ function givenUpAfter(ms: number) {
 }
 
 /**
- * The client as an upload sees it: the signal ends every request but the abort that cleans up. A failed abort is reported, and does
- * not take the place of the failure that it follows; the sweep removes the parts.
+ * The client as an upload sees it: the signal ends every request but the abort that cleans up. A failed abort is
+ * reported, and does not take the place of the failure that it follows; the sweep removes the parts.
  */
 function under(
   { client, answerMs }: Bucket,
@@ -188,7 +188,9 @@ async function* listBlobs({ client, bucket, prefix, answerMs }: Bucket) {
   } while (next)
 }
 
-/** Lists only the uploads of blobs, because a bucket may be shared. A server without this list must expire them itself. */
+/**
+ * Lists only the uploads of blobs, because a bucket may be shared. A server without this list must expire them itself.
+ */
 async function* listUploads({ client, bucket, prefix, answerMs }: Bucket) {
   let page: ListMultipartUploadsCommandOutput | undefined
   do {
@@ -211,7 +213,10 @@ async function* listUploads({ client, bucket, prefix, answerMs }: Bucket) {
   } while (page?.IsTruncated)
 }
 
-/** Answers of servers without this list: not implemented, not allowed, or not found (rclone before its first upload in parts). */
+/**
+ * Answers of servers without this list: not implemented, not allowed, or not found (rclone before its first upload in
+ * parts).
+ */
 const cannotList = (error: unknown) => {
   const status = statusOf(error)
   return status === 501 || status === 405 || (status === 404 && (error as Error).name === 'NoSuchUpload')

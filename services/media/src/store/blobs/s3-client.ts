@@ -17,7 +17,10 @@ const CONNECT_WITHIN_MS = 3_000
 /** Each reader holds a connection while it reads; MAX_CONNECTIONS bounds the readers. */
 const CONNECTIONS = { keepAlive: true, maxSockets: Number.POSITIVE_INFINITY, maxFreeSockets: 32 }
 
-/** A client for one bucket; nothing is sent yet. Without keys the SDK uses its default sources (environment, profile, role). */
+/**
+ * A client for one bucket; nothing is sent yet. Without keys the SDK uses its default sources (environment, profile,
+ * role).
+ */
 export function openS3Client(settings: S3Settings, { storageAnswerMs }: S3Limits): S3Client {
   const { endpoint, region, accessKeyId, secretAccessKey, forcePathStyle } = settings
   return new S3Client({
@@ -64,8 +67,8 @@ export async function askS3<Output>(
 }
 
 /**
- * Drops the error itself: the SDK's errors carry the key's id, the signed text and the request's headers. `later` is a failure
- * that followed.
+ * Drops the error itself: the SDK's errors carry the key's id, the signed text and the request's headers. `later` is a
+ * failure that followed.
  */
 export function toUnavailable(operation: string, error: unknown, later?: unknown): StorageUnavailable {
   if (error instanceof StorageUnavailable) return error

@@ -1,7 +1,9 @@
 import type { Expression } from './expression.ts'
 import type { Node } from './parse.ts'
 
-/** Lists the variables that a template takes from its root: those of a value inside `with` and `range` are not its own. */
+/**
+ * Lists the variables that a template takes from its root: those of a value inside `with` and `range` are not its own.
+ */
 export function rootFields(nodes: readonly Node[], isAtRoot = true): string[] {
   const names = nodes.flatMap((node) => {
     if (node.kind === 'text') return []

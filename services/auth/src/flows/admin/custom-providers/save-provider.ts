@@ -41,7 +41,9 @@ const DISCOVERY_WITHIN_MS = 6_000
 /** Attempts of a change that meets other changes of the same provider. */
 const ATTEMPTS = 3
 
-/** Adds a provider. Throws in the order of contract/auth-custom-providers.md 3; nothing is stored before its last check. */
+/**
+ * Adds a provider. Throws in the order of contract/auth-custom-providers.md 3; nothing is stored before its last check.
+ */
 export async function createCustomProvider(
   deps: Deps,
   log: AuditLog,

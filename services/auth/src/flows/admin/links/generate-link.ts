@@ -61,8 +61,8 @@ interface Made {
 }
 
 /**
- * Makes the link and code of a mail without sending them, audited under the admin, who can sign in with them as the user. A
- * magic link for an unknown address signs up.
+ * Makes the link and code of a mail without sending them, audited under the admin, who can sign in with them as the
+ * user. A magic link for an unknown address signs up.
  */
 export async function generateLink(deps: Deps, log: AuditLog, admin: Actor, input: LinkOrder) {
   const order = { ...input, data: withoutFacts(input.data) }
@@ -162,7 +162,8 @@ const emailClaim = ({ deps, order: { email } }: Making, passwordHash: string | n
 
 async function makeSignInLink(making: Making, kind: 'magic_link' | 'recovery'): Promise<Made> {
   const { deps, trx, order } = making
-  // Another request may have registered the address with a password; this link proves the address, that request did not.
+  // Another request may have registered the address with a password; this link proves the address, that request did
+  // not.
   await recordClaim(trx, emailClaim(making, null, {}))
   const user = await lockKnown(trx, order)
   await setSentAt(trx, user.id, 'recovery_sent_at', deps.now())

@@ -65,7 +65,9 @@ export async function lockInvited(
   return invited
 }
 
-/** Takes the address from a banned account that never proved it: the ban is the registrant's, not the invited user's. */
+/**
+ * Takes the address from a banned account that never proved it: the ban is the registrant's, not the invited user's.
+ */
 async function displaceBanned(deps: Deps, trx: Transaction<DB>, log: AuditLog, admin: Actor, account: Account) {
   const address = { channel: 'email', value: account.email } as const
   const registrant = await lockRegistrant(trx, { address, audience: account.audience, exceptId: NIL_UUID })
@@ -74,7 +76,10 @@ async function displaceBanned(deps: Deps, trx: Transaction<DB>, log: AuditLog, a
   await audit(deps, trx, log, { action, actor: admin, target: registrant })
 }
 
-/** Returns the unconfirmed account of the address or a new one without a password. Throws email_exists for a proven address. */
+/**
+ * Returns the unconfirmed account of the address or a new one without a password. Throws email_exists for a proven
+ * address.
+ */
 export async function lockUnproven(
   deps: Deps,
   trx: Transaction<DB>,

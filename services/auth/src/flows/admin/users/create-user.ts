@@ -27,10 +27,10 @@ import { type NewUser, parseName } from './user-input.ts'
 export type UserAdminDeps = Pick<Deps, 'config' | 'db' | 'leakedPasswords' | 'newId' | 'newRowId' | 'now' | 'passwords'>
 
 /**
- * Creates a user without mail, without a rule on the password's strength and regardless of the settings of sign-up. An address
- * that the admin confirms is taken from an account that never proved it; unconfirmed, it counts as taken by that account.
- * Throws validation_failed, email_exists, phone_exists, or user_already_exists (422) for the id. Order of checks:
- * contract/auth-core.md 11.16.
+ * Creates a user without mail, without a rule on the password's strength and regardless of the settings of sign-up. An
+ * address that the admin confirms is taken from an account that never proved it; unconfirmed, it counts as taken by
+ * that account. Throws validation_failed, email_exists, phone_exists, or user_already_exists (422) for the id. Order of
+ * checks: contract/auth-core.md 11.16.
  */
 export async function createUser(deps: UserAdminDeps, log: AuditLog, actor: Actor, input: NewUser): Promise<User> {
   const { user, passwordHash } = await checkNewUser(deps, input)

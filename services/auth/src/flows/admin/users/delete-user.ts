@@ -15,8 +15,8 @@ import { apiError } from '../../../errors.ts'
 import type { UserAdminDeps } from './create-user.ts'
 
 /**
- * `hard` deletes the row and all of the user's data. `soft` keeps the id for references from other systems, anonymised, and
- * frees the addresses. Throws user_not_found (404).
+ * `hard` deletes the row and all of the user's data. `soft` keeps the id for references from other systems, anonymised,
+ * and frees the addresses. Throws user_not_found (404).
  */
 export type Deletion = 'hard' | 'soft'
 
@@ -49,7 +49,10 @@ async function softDelete(trx: Transaction<DB>, user: User, now: Date): Promise<
   await anonymiseUser(trx, user.id, pseudonymsOf(user), now)
 }
 
-/** The reference's length (contract/auth-core.md 11.19). An absent address gets a pseudonym too, so that absence is hidden. */
+/**
+ * The reference's length (contract/auth-core.md 11.19). An absent address gets a pseudonym too, so that absence is
+ * hidden.
+ */
 const PHONE_LENGTH = 15
 
 const pseudonymsOf = ({ id, email, phone, email_change, phone_change }: User) => ({

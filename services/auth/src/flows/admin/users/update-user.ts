@@ -69,10 +69,10 @@ interface AddressUpdate {
 }
 
 /**
- * Changes a user at once, without any message. A new password ends all sessions. A new password, a new or removed address
- * and a confirmation end all one-time tokens and pending changes of address. A ban ends pending changes and trusted devices;
- * sessions stay but cannot be used. Throws user_not_found (404), validation_failed, weak_password, email_exists,
- * phone_exists, single_identity_not_deletable.
+ * Changes a user at once, without any message. A new password ends all sessions. A new password, a new or removed
+ * address and a confirmation end all one-time tokens and pending changes of address. A ban ends pending changes and
+ * trusted devices; sessions stay but cannot be used. Throws user_not_found (404), validation_failed, weak_password,
+ * email_exists, phone_exists, single_identity_not_deletable.
  */
 export async function updateUser(
   deps: UserAdminDeps,
@@ -194,8 +194,8 @@ const isProven = (user: LockedAccount, channel: Channel): boolean =>
   user[`${channel}_confirmed_at`] !== null && !user[`${channel}_assumed`]
 
 /**
- * Removes what the registrant gave an account whose addresses a setting confirmed. A number beside the e-mail address is
- * dropped too unless the admin names it: the confirmation is for the owner of the e-mail address.
+ * Removes what the registrant gave an account whose addresses a setting confirmed. A number beside the e-mail address
+ * is dropped too unless the admin names it: the confirmation is for the owner of the e-mail address.
  */
 async function stripAssumed({ trx, user: { id, email, phone }, update, now }: Change): Promise<void> {
   await applyClaim(trx, { id, email, phone }, { password_hash: null, data: {} }, now)
@@ -217,7 +217,8 @@ async function changeRow({ trx, user, update: { role, bannedUntil }, addresses, 
       const confirmedAt = isConfirmed ? now : null
       Object.assign(changes, { [`${channel}_confirmed_at`]: confirmedAt, [`${channel}_assumed`]: false })
       if (isConfirmed) changes.is_anonymous = false
-      // A proven address stays this account's and waits for another proof. One that was never proven stays a registrant's.
+      // A proven address stays this account's and waits for another proof. One that was never proven stays a
+      // registrant's.
       else if (isProven(user, channel)) Object.assign(changes, { [`${channel}_vouched`]: true })
     }
     // Ends the user's own pending change: its tokens belong to the old address. A new address inherits no proof.
@@ -226,7 +227,10 @@ async function changeRow({ trx, user, update: { role, bannedUntil }, addresses, 
   await changeUser(trx, user.id, changes, now).catch(refuseTakenAddress)
 }
 
-/** Moves the identity to the new address, which is not verified by the old address's proof, and follows its confirmation. */
+/**
+ * Moves the identity to the new address, which is not verified by the old address's proof, and follows its
+ * confirmation.
+ */
 async function changeIdentities({ deps, trx, user, addresses, now }: Change): Promise<void> {
   for (const { channel, value, isConfirmed } of addresses) {
     const current = user[channel]

@@ -206,7 +206,10 @@ const addressOf = (name: string): Address =>
 /** Bound on reading only; the flow refuses passwords that are too long (password-rules.ts). */
 const MAX_LINE_BYTES = 16 * 1024
 
-/** Reads the first line of standard input: arguments would be visible in the list of processes and in the shell's history. */
+/**
+ * Reads the first line of standard input: arguments would be visible in the list of processes and in the shell's
+ * history.
+ */
 async function readPassword(): Promise<string> {
   const line = await readLine()
   if (!isUtf8(line)) throw new CommandFailure('the password on standard input is not valid UTF-8')

@@ -24,7 +24,9 @@ interface FactorUpdate {
   phone: string | undefined
 }
 
-/** Removes a factor or the recovery codes, proven or not. Throws validation_failed or mfa_factor_not_found, both 404. */
+/**
+ * Removes a factor or the recovery codes, proven or not. Throws validation_failed or mfa_factor_not_found, both 404.
+ */
 export function deleteUserFactor(
   deps: FactorDeps,
   log: AuditLog,

@@ -44,8 +44,8 @@ export const NewUserFields = Type.Object(
 )
 
 /**
- * An admin's description of a new user; "" is the same as absent, except in `password`. `password_hash` is refused beside a
- * password, even ""; without either the user has no password.
+ * An admin's description of a new user; "" is the same as absent, except in `password`. `password_hash` is refused
+ * beside a password, even ""; without either the user has no password.
  */
 export type NewUser = Static<typeof NewUserFields>
 

@@ -1,5 +1,5 @@
-// Moves sealed rows to the key that encrypts. It may run beside the service, and twice at a time. A row changes only while
-// its text is the one that was read. Moved rows are left out, so an interrupted run continues where it ended.
+// Moves sealed rows to the key that encrypts. It may run beside the service, and twice at a time. A row changes only
+// while its text is the one that was read. Moved rows are left out, so an interrupted run continues where it ended.
 // Tests: rotate.test.ts, rotate.slow.test.ts.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Encryption } from '../../../core/keys/encryption.ts'
@@ -10,7 +10,10 @@ import type { Deps } from '../../../deps.ts'
 /** Rows per statement: a lock lasts some milliseconds. */
 const BATCH = 500
 
-/** Rounds over a column, as long as rows were locked or changed by requests; a request holds a lock for a second at most. */
+/**
+ * Rounds over a column, as long as rows were locked or changed by requests; a request holds a lock for a second at
+ * most.
+ */
 const ROUNDS = 10
 const NEXT_ROUND_AFTER_MS = 500
 

@@ -13,7 +13,10 @@ export interface Position {
   id: string
 }
 
-/** Name of a list in its cursors, made of all parameters that decide its clips and their order: any other list refuses them. */
+/**
+ * Name of a list in its cursors, made of all parameters that decide its clips and their order: any other list refuses
+ * them.
+ */
 export function listName(parameters: Record<string, unknown>): string {
   const given = Object.entries(parameters).filter(([, value]) => value !== undefined)
   return createHash('sha256').update(JSON.stringify(given.toSorted())).digest('base64url').slice(0, 11)

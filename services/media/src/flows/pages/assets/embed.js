@@ -1,6 +1,6 @@
 // Defines <media-clip>, which shows a clip on any page, and pauses the clip of our own player (/embed/{id}) off screen.
-// It does nothing that a strict policy of the page forbids: no style attribute, no markup from text, no eval. A clip that
-// cannot be shown leaves the light DOM visible: the link inside.
+// It does nothing that a strict policy of the page forbids: no style attribute, no markup from text, no eval. A clip
+// that cannot be shown leaves the light DOM visible: the link inside.
 {
   /** Reports whether at least `threshold` of an element is visible; `margin` extends the window. */
   const watch = (element, { margin = '0px', threshold = 0 }, report) => {
@@ -174,7 +174,10 @@ button:focus-visible { outline: 3px solid #6ea0ff; outline-offset: -3px }
       this.#frame.replaceChildren(link)
     }
 
-    /** The still with a button. Visible, it plays if the page or the user wants it, and the user has not asked for less motion. */
+    /**
+     * The still with a button. Visible, it plays if the page or the user wants it, and the user has not asked for less
+     * motion.
+     */
     #showPlayer(clip, signal, still, isOpened) {
       const hasControls = this.hasAttribute('controls')
       const isCalm = matchMedia('(prefers-reduced-motion: reduce)').matches
