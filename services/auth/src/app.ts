@@ -9,6 +9,7 @@ import { answerWithin } from '@services/common/request-deadline'
 import type { FastifyInstance } from 'fastify'
 import { apiDocs } from './api-docs.ts'
 import { recordOrigin } from './core/audit/audit.ts'
+import { whileSending } from './core/outbox/sending-request.ts'
 import type { Deps } from './deps.ts'
 import { apiError } from './errors.ts'
 import { logoutRoutes } from './flows/account/logout.routes.ts'
@@ -83,6 +84,12 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     recordOrigin(request.log, () => clientOf(request, config))
     done()
   })
+  if (config.mail.byHook || config.sms.byHook) {
+    // After the body, whose events carry no request context.
+    app.addHook('preValidation', (request, _reply, done) => {
+      whileSending({ ip: clientOf(request, config).ip ?? undefined }, done)
+    })
+  }
   acceptJsonBodies(app)
   // Any origin: only the application's own code sets the authorization header, so a foreign page has no rights.
   await app.register(cors, {

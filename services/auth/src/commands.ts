@@ -3,6 +3,7 @@ import { serviceCommands } from '@services/common/process/service-commands'
 import { settingsToReview } from './config/review.ts'
 import { variables } from './config.ts'
 import { openDeps, SCHEMA } from './deps.ts'
+import { hookTest } from './flows/admin/hooks/hook-test-command.ts'
 import { messagesList, messagesRetry } from './flows/admin/messages/message-commands.ts'
 import { usersList } from './flows/admin/users/list-users-command.ts'
 import { usersShow } from './flows/admin/users/show-user-command.ts'
@@ -73,5 +74,6 @@ export const commands: Command[] = [
   webhooksReplay,
   mailPreview,
   mailTest,
+  hookTest,
   redirectCheck,
 ]

@@ -20,6 +20,7 @@ import { createEncryption } from './core/keys/encryption.ts'
 import { watchSealedRows } from './core/keys/sealed-rows.ts'
 import { importSigningKeys } from './core/keys/signing-keys.ts'
 import { createSmsGuards } from './core/limits/sms-guards.ts'
+import { createFirstAttempts } from './core/message-hooks/request-attempts.ts'
 import type { RandomBytes } from './core/one-time-tokens/one-time-token.ts'
 import { randomDelayMs } from './core/outbox/job-delay.ts'
 import { MESSAGE_QUEUES } from './core/outbox/outbox.ts'
@@ -143,6 +144,7 @@ export async function makeDeps(
     createProviders(config, undefined, customProviders),
     openChains(config.web3),
   ])
+  const hooks = createHooks({ db, log, now, newId: processValues.newId, config })
   return {
     config,
     log,
@@ -177,7 +179,9 @@ export async function makeDeps(
     /** Chains whose wallets sign in. */
     web3,
     /** The operator's own code; nothing is asked where it is disabled. */
-    hooks: createHooks({ db, log, now, newId: processValues.newId, config }),
+    hooks,
+    /** Attempts of requests at their own messages; undefined where none waits for a hook. */
+    firstAttempts: createFirstAttempts({ db, log, now, encryption, hooks, config, random: processValues.random }),
     web3NonceKey: deriveKey(config.jwt.secret, 'web3-nonce'),
     passkeyChallengeKey: deriveKey(config.jwt.secret, 'passkey-challenge'),
     /** Writes the events of users for the operator's own servers. */

@@ -2,6 +2,7 @@ import { inOrder } from '@services/common/process/shutdown'
 import { openMailTemplates, TEMPLATE_WAIT_MS } from './adapters/mail/mail-templates.ts'
 import { ANSWER_WITHIN_MS, createMailer, MAX_CONNECTIONS } from './adapters/mail/smtp.ts'
 import { createSmsSender } from './adapters/sms/send-sms.ts'
+import { mailHookChannel, smsHookChannel } from './core/message-hooks/hook-channels.ts'
 import { mailChannel, smsChannel } from './core/outbox/channels.ts'
 import { type Channels, deliverMessage } from './core/outbox/deliver-message.ts'
 import { waitForMoment } from './core/outbox/job-delay.ts'
@@ -36,8 +37,12 @@ export async function startWorker(deps: Deps, limits: Partial<typeof DEFAULTS> =
   const templates = openMailTemplates(deps, templateWaitMs)
   const mailer = createMailer(config.smtp, { answerWithinMs: mailAnswerWithinMs })
   const channels: Channels = {
-    mail: mailChannel(deps.config, templates, mailer),
-    sms: smsChannel(createSmsSender(config.sms, log)),
+    mail: config.mail.byHook
+      ? mailHookChannel({ ...deps, isRepeated: true }, templates)
+      : mailChannel(deps.config, templates, mailer),
+    sms: config.sms.byHook
+      ? smsHookChannel({ ...deps, isRepeated: true })
+      : smsChannel(createSmsSender(config.sms, log)),
   }
   void templates.loadRemote()
   for (const channel of Object.keys(channels) as MessageChannel[]) {

@@ -6,6 +6,7 @@ import { createMailer } from '../src/adapters/mail/smtp.ts'
 import { TABLES } from '../src/db/tables.ts'
 import { startProviderSignIns } from './provider-sign-in.ts'
 import { type TestService, test } from './service.ts'
+import { startReceiver, startSendingService } from './upstreams/hook-receiver.ts'
 
 /**
  * Statements until all jobs are done, without those of the queue, its batches of notifications, the limits and checks.
@@ -183,6 +184,31 @@ test.for<[string, object, 'confirmed' | 'pending']>([
     expect(written.nobody).toEqual(written[gets])
   },
 )
+
+test('a mail that a hook sends costs as many statements without an account, and its question is made and signed, too', async () => {
+  const receiver = await startReceiver()
+  const service = await startSendingService(receiver)
+  const { auth } = await service.signedIn('known@example.com')
+  // More to read about the account, in as many statements.
+  await service.put('/user', { email: 'changes@example.com' }, auth)
+  await service.settled()
+  receiver.forget()
+  const asked = vi.spyOn(service.deps.hooks, 'ask')
+  const cost = async (email: string) => {
+    asked.mockClear()
+    const texts = await statementsOf(service, async () => {
+      expect((await service.post('/recover', { email })).status).toBe(200)
+    })
+    const questions = asked.mock.calls.map(([point, , , how]) => [point, how?.isPretended])
+    return { statements: texts.length, writes: texts.filter(isWrite).length, questions }
+  }
+  const known = await cost('known@example.com')
+  expect(known.questions).toEqual([['send-email', false]])
+  expect(await cost('nobody@example.com')).toEqual({ ...known, questions: [['send-email', true]] })
+  expect(receiver.questions().map(({ user }) => user.email)).toEqual(['known@example.com'])
+  await service.close()
+  await receiver.close()
+})
 
 test('a pretended mail is composed and handed to no server', async ({ service }) => {
   const { smtp } = service.deps.config

@@ -256,7 +256,10 @@ test('a refusal names the setting of its limit, or none where no setting changes
   const [none, many] = [0, 1000].map((points) => ({ points, seconds: 60 })) as [Rate, Rate]
   const { limits, mail, sms } = deps.config
   const mails = (mailsSent: Rate, maxPerAddress: Rate) =>
-    createMailGuards(deps, { limits: { ...limits, mailsSent }, mail: { ...mail, maxPerAddress: [maxPerAddress] } })
+    createMailGuards(deps, {
+      limits: { ...limits, mailsSent, changesResent: mailsSent },
+      mail: { ...mail, maxPerAddress: [maxPerAddress] },
+    })
   const numbers = (guards: object) =>
     createSmsGuards(deps, {
       sms: { guards: { ...sms.guards, maxPerNumber: [many], maxPerPrefix: many, sent: many, ...guards } },

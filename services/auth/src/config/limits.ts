@@ -1,5 +1,6 @@
 import { boolean, headerName, integer, parsed, type Values, type Variables } from '@services/common/config/variables'
 import { parseRate } from '../core/limits/rate.ts'
+import { isHookEnabled } from './hooks/hook-variables.ts'
 
 export const limitVariables = {
   RATE_LIMIT_HEADER: headerName(
@@ -11,8 +12,8 @@ export const limitVariables = {
   ),
   RATE_LIMIT_EMAIL_SENT: parsed(
     'rate',
-    'E-mails to all users per hour, or `N/duration`; a quarter is reserved for requests by account owners.',
-    { default: '360' },
+    'E-mails to all users per hour, or `N/duration`; a quarter is reserved for requests by account owners. Unset: 360 where a mail server sends them, no limit where the send-email hook does.',
+    {},
     parseRate,
   ),
   RATE_LIMIT_SMS_SENT: parsed(
@@ -42,9 +43,14 @@ export const limitVariables = {
   ),
 } satisfies Variables
 
+/** A provider of mail refuses or bills floods; a hook is the operator's own code, with limits of its own. */
+const MAILS_PER_HOUR = { points: 360, seconds: 3600 }
+
 export const limitSettings = (values: Values<typeof limitVariables>) => ({
   header: values.RATE_LIMIT_HEADER,
-  mailsSent: values.RATE_LIMIT_EMAIL_SENT,
+  /** undefined: no limit. */
+  mailsSent: values.RATE_LIMIT_EMAIL_SENT ?? (isHookEnabled(values, 'send-email') ? undefined : MAILS_PER_HOUR),
+  changesResent: values.RATE_LIMIT_EMAIL_SENT ?? MAILS_PER_HOUR,
   tokenPer5Minutes: values.RATE_LIMIT_TOKEN_REFRESH,
   verifyPer5Minutes: values.RATE_LIMIT_VERIFY,
   otpPer5Minutes: values.RATE_LIMIT_OTP,

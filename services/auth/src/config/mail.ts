@@ -27,6 +27,7 @@ import { parseTestAddresses } from '../adapters/mail/test-addresses.ts'
 import { hasTestCodes, parseMoment } from '../adapters/test-codes.ts'
 import { parseRates } from '../core/limits/rate.ts'
 import { forEach } from './for-each.ts'
+import { sendingSettings } from './hooks/hook-variables.ts'
 import type { smtpVariables } from './smtp.ts'
 
 const NOTIFICATIONS = Object.keys(NOTIFICATION_KINDS) as (keyof typeof NOTIFICATION_KINDS)[]
@@ -150,6 +151,8 @@ export function mailSettings(values: Values<typeof mailVariables & Pick<typeof s
   const settingsOf = (kinds: readonly string[], variableOf: (kind: string) => string) =>
     Object.fromEntries(kinds.map((kind) => [kind, settings[variableOf(kind)]]))
   return {
+    /** `byHook`: the send-email hook sends instead of a mail server. */
+    ...sendingSettings(values, 'send-email'),
     authorizedAddresses: values.EXTERNAL_EMAIL_AUTHORIZED_ADDRESSES,
     accountExists: values.MAILER_ACCOUNT_EXISTS_ENABLED,
     autoconfirm: values.MAILER_AUTOCONFIRM,

@@ -1,3 +1,4 @@
+import { canSendMail } from '../adapters/mail/smtp.ts'
 import type { Config } from '../config.ts'
 import { settingNamesOf } from './external-providers.ts'
 
@@ -36,7 +37,7 @@ export function settingsToReview(config: Config): string[] {
 function openSettings(config: Config): Record<string, boolean> {
   const { captcha, database, encryption, external, jwt, limits, mail, passwords, server, sessions } = config
   const { signup, sms, smtp } = config
-  const sendsMail = Boolean(smtp.host)
+  const sendsMail = canSendMail(config)
   const encryptsBy = encryption.keys[0].secret
   const acceptedWithoutNonce = withoutNonce(config)
   return {
@@ -49,13 +50,15 @@ function openSettings(config: Config): Record<string, boolean> {
     'AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD is disabled: a stolen session is enough for a new password':
       !passwords.requireCurrent && !passwords.requireReauthentication,
     'AUTH_SMTP_TLS is not required: mails with links may leave without encryption':
-      sendsMail && smtp.tls !== 'required',
+      smtp.host !== undefined && !mail.byHook && smtp.tls !== 'required',
     'AUTH_MAILER_AUTOCONFIRM or AUTH_SMS_AUTOCONFIRM is enabled: addresses count as confirmed without a proof':
       (signup.email && mail.autoconfirm) || (signup.phone && sms.autoconfirm),
     'AUTH_MAILER_SECURE_EMAIL_CHANGE_ENABLED is disabled: a stolen session is enough for a new address':
       sendsMail && !mail.secureEmailChange,
     'AUTH_MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS is enabled: users sign in at providers without a verified address':
       external.allowUnverifiedEmail,
+    'AUTH_HOOK_SEND_EMAIL_SYNC or AUTH_HOOK_SEND_SMS_SYNC is enabled: answers reveal which addresses have accounts':
+      mail.waitsForHook || sms.waitsForHook,
     'AUTH_SECURITY_REFRESH_TOKEN_ROTATION_ENABLED is disabled: a stolen refresh token that is used again ends nothing':
       !sessions.rotation,
     [`${acceptedWithoutNonce.join(', ')} is enabled: a stolen id_token signs in, more than once`]:

@@ -14,9 +14,12 @@ export const signupVariables = {
     'Validity of PKCE codes, from the click or the sign-in, and of attempts to sign in at a provider, at least 5 minutes.',
     { default: '300', positive: true },
   ),
-  EXTERNAL_PHONE_ENABLED: boolean('Phone sign-up and sign-in, where an SMS gateway is configured.', {
-    default: 'true',
-  }),
+  EXTERNAL_PHONE_ENABLED: boolean(
+    'Phone sign-up and sign-in, where an SMS gateway or the send-sms hook is configured.',
+    {
+      default: 'true',
+    },
+  ),
   EXTERNAL_ANONYMOUS_USERS_ENABLED: boolean('Anonymous sign-in.', { default: 'false' }),
   ANONYMOUS_USERS_MAX_IDLE: duration(
     'Time after the last sign-in, refresh or change until an anonymous user is deleted, such as `720h`; 0: never.',

@@ -6,6 +6,7 @@ import {
   parseHttpHeaders,
   parseSuccessRule,
 } from '../adapters/sms/http-settings.ts'
+import { isHookEnabled } from './hooks/hook-variables.ts'
 import type { smsVariables } from './sms.ts'
 
 /** Gateways that SMS_PROVIDER may list; `http` is any other one, described by SMS_HTTP_…. */
@@ -110,7 +111,10 @@ export type PhoneReach = Values<
 
 /** Whether a code can be delivered, or none is needed. */
 export const canReachPhones = (values: PhoneReach) =>
-  values.SMS_PROVIDER.length > 0 || values.SMS_AUTOCONFIRM || values.SMS_TEST_OTP.size > 0
+  values.SMS_PROVIDER.length > 0 ||
+  isHookEnabled(values, 'send-sms') ||
+  values.SMS_AUTOCONFIRM ||
+  values.SMS_TEST_OTP.size > 0
 
 const SMS_CREDENTIALS = {
   twilio: ['SMS_TWILIO_ACCOUNT_SID', 'SMS_TWILIO_AUTH_TOKEN', 'SMS_TWILIO_MESSAGE_SERVICE_SID'],
@@ -139,7 +143,7 @@ const IS_REFUSED = 'AUTH_SMS_ACCOUNT_EXISTS_ENABLED sends a text without a code'
 
 /** Gateways that can only deliver a code, and would send an empty one. */
 function noticeProblems(values: SmsValues): string[] {
-  if (!values.SMS_ACCOUNT_EXISTS_ENABLED) return []
+  if (!values.SMS_ACCOUNT_EXISTS_ENABLED || isHookEnabled(values, 'send-sms')) return []
   const { SMS_PROVIDER: providers, SMS_HTTP_URL: url, SMS_TWILIO_CONTENT_SID: content } = values
   const isCodeOnly = providers.includes('http') && url !== undefined && !sendsTexts(httpGatewaySettings(values))
   const isTemplate = providers.includes('twilio') && content !== undefined

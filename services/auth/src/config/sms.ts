@@ -4,6 +4,7 @@ import { parseSmsTemplate } from '../adapters/sms/sms-text.ts'
 import { parseTestNumbers } from '../adapters/sms/test-numbers.ts'
 import { hasTestCodes, parseMoment } from '../adapters/test-codes.ts'
 import { parseRate, parseRates } from '../core/limits/rate.ts'
+import { sendingSettings } from './hooks/hook-variables.ts'
 import type { limitVariables } from './limits.ts'
 
 export const smsTemplate = (meaning: string) =>
@@ -55,6 +56,8 @@ export const smsVariables = {
 export const smsSettings = (
   values: Values<typeof smsVariables & Pick<typeof limitVariables, 'RATE_LIMIT_SMS_SENT'>>,
 ) => ({
+  /** `byHook`: the send-sms hook sends instead of a gateway. */
+  ...sendingSettings(values, 'send-sms'),
   accountExists: values.SMS_ACCOUNT_EXISTS_ENABLED,
   autoconfirm: values.SMS_AUTOCONFIRM,
   minGapSeconds: values.SMS_MAX_FREQUENCY,

@@ -4,15 +4,21 @@ import { isIP } from 'node:net'
 import { duration, oneOf, parsed, port, text, type Values, type Variables } from '@services/common/config/variables'
 import { jsonObject } from '../adapters/json-object.ts'
 import { parseEmail, withAsciiDomain } from '../adapters/mail/email-address.ts'
+import { isHookEnabled } from './hooks/hook-variables.ts'
 import type { serverVariables } from './server.ts'
 import type { signupVariables } from './signup.ts'
 
 export const smtpVariables = {
-  SMTP_HOST: parsed('string', 'Name or address of the mail server; required while e-mail is enabled.', {}, parseHost),
-  SMTP_PORT: port('Port of the mail server; 465 implies TLS from the start. Required while e-mail is enabled.', {}),
+  SMTP_HOST: parsed(
+    'string',
+    'Name or address of the mail server; required while e-mail is enabled and no hook sends it.',
+    {},
+    parseHost,
+  ),
+  SMTP_PORT: port('Port of the mail server; 465 implies TLS from the start. Required like SMTP_HOST.', {}),
   SMTP_USER: text('User name at the mail server, if it requires one.'),
   SMTP_PASS: text('Password at the mail server.'),
-  SMTP_ADMIN_EMAIL: parsed('string', 'From address of all mail; required while e-mail is enabled.', {}, parseSender),
+  SMTP_ADMIN_EMAIL: parsed('string', 'From address of all mail; required like SMTP_HOST.', {}, parseSender),
   SMTP_SENDER_NAME: text('From name; SMTP_ADMIN_EMAIL when unset.'),
   SMTP_TLS: oneOf(
     ['auto', 'required', 'off'],
@@ -101,7 +107,7 @@ export function smtpProblems(
   // Clear text to a port that waits for a TLS handshake: every mail would time out.
   const contradiction = values.SMTP_TLS === 'off' && values.SMTP_PORT === SMTPS_PORT
   const missing = (['SMTP_HOST', 'SMTP_PORT', 'SMTP_ADMIN_EMAIL'] as const).filter(
-    (name) => values.EXTERNAL_EMAIL_ENABLED && values[name] === undefined,
+    (name) => values.EXTERNAL_EMAIL_ENABLED && !isHookEnabled(values, 'send-email') && values[name] === undefined,
   )
   return [
     ...missing.map((name) => `AUTH_${name} is required while AUTH_EXTERNAL_EMAIL_ENABLED is true`),

@@ -1,3 +1,4 @@
+import type { ApiError } from '@services/common/errors'
 import { apiError } from '../../errors.ts'
 
 /** Answer of a hook: the members of a JSON object, none where there is nothing to say. */
@@ -26,8 +27,16 @@ function parseAnswer(text: string): HookAnswer {
   return answer as HookAnswer
 }
 
-export const unfit = (reason: string) =>
-  apiError('unexpected_failure', { message: 'Error unmarshaling JSON output.', cause: new Error(reason) })
+const UNFIT = 'Error unmarshaling JSON output.'
+
+export const unfit = (reason: string) => apiError('unexpected_failure', { message: UNFIT, cause: new Error(reason) })
+
+/** Whether the hook accepted the question, in an answer that cannot be read: it may have done its work. */
+export const hasAccepted = ({ code, message }: ApiError): boolean =>
+  code === 'hook_payload_over_size_limit' ||
+  code === 'hook_payload_invalid_content_type' ||
+  message === UNFIT ||
+  /^Unexpected status code returned from hook: 2\d\d$/.test(message)
 
 /**
  * Returns the refusal of an answer: `error` with a message. A status outside 400 to 599 would announce a success, so it

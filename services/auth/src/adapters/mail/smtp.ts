@@ -13,9 +13,15 @@ export const MAX_CONNECTIONS = 8
 /** Implicit TLS (RFC 8314); on other ports STARTTLS is used where the server offers it. */
 const SMTPS_PORT = 465
 
-/** Whether mail can be sent; configuration requires a server only while e-mail sign-in is enabled. */
+/** Whether a mail server can be used; configuration requires one only while e-mail sign-in is enabled and no hook sends. */
 export const hasMailServer = ({ host, from }: Pick<SmtpSettings, 'host' | 'from'>): boolean =>
   host !== undefined && from !== undefined
+
+/** Whether mail can be sent: by the send-email hook, or by a server. */
+export const canSendMail = (config: {
+  mail: Pick<Config['mail'], 'byHook'>
+  smtp: Pick<SmtpSettings, 'host' | 'from'>
+}): boolean => config.mail.byHook || hasMailServer(config.smtp)
 
 export interface Message {
   /** Stable over retries, so that receivers can recognise a mail that was sent twice after a crash. */

@@ -14,6 +14,14 @@ const TIMEOUTS = { http: 5, function: 2 } as const
 
 export const prefixOf = (point: HookPoint) => `HOOK_${HOOK_POINTS[point]}_`
 
+/** Points that deliver messages, and do it later unless requests wait for them. */
+export type SendingPoint = 'send-email' | 'send-sms'
+
+const SYNC = boolean(
+  'Requests that cause a message wait for the hook and fail with its error, which is not retried; answers then reveal which addresses have accounts.',
+  { default: 'false' },
+)
+
 /** Variables of each point, without their prefix. */
 const pointVariables = (point: HookPoint) =>
   ({
@@ -64,6 +72,8 @@ const OWN: Partial<Record<HookPoint, Variables>> = {
   },
   'password-verification': failOpen('A password'),
   'mfa-verification': failOpen('A second factor'),
+  'send-email': { SYNC },
+  'send-sms': { SYNC },
 }
 
 type PointValues = Values<ReturnType<typeof pointVariables>> & { ADDITIVE?: boolean; FAIL_OPEN?: boolean }
@@ -74,6 +84,15 @@ const prefixed = (prefix: string, variables: Variables): Variables =>
 const variablesOf = (point: HookPoint): Variables => ({ ...pointVariables(point), ...OWN[point] })
 
 export const hookVariables = forEach(HOOK_NAMES, (point) => prefixed(prefixOf(point), variablesOf(point)))
+
+/** Whether a hook sends the messages, and whether requests wait for it. */
+export function sendingSettings(values: Record<string, unknown>, point: SendingPoint) {
+  const byHook = isHookEnabled(values, point)
+  return { byHook, waitsForHook: byHook && values[`${prefixOf(point)}SYNC`] === true }
+}
+
+export const isHookEnabled = (values: Record<string, unknown>, point: HookPoint): boolean =>
+  values[`${prefixOf(point)}ENABLED`] === true
 
 export const valuesOf = (point: HookPoint, values: Record<string, unknown>) =>
   Object.fromEntries(

@@ -11,6 +11,7 @@ import { type HookAnswer, unfit } from '../../adapters/hooks/hook-answer.ts'
 import { describeTarget } from '../../adapters/hooks/hook-uri.ts'
 import { askByHttp } from '../../adapters/hooks/http-hook.ts'
 import type { HookPoint, Question } from '../../adapters/hooks/points.ts'
+import { signedHeaders } from '../../adapters/hooks/signing-secrets.ts'
 import type { HookSettings } from '../../config/hooks/hook-variables.ts'
 import type { Config } from '../../config.ts'
 import type { DB } from '../../db/tables.ts'
@@ -33,6 +34,10 @@ interface Asking {
   id?: string
   /** Transaction to run a function of this database in. */
   trx?: Kysely<DB>
+  /** Fewer attempts than those of the settings, for a caller that asks again later. */
+  maxAttempts?: number | undefined
+  /** The question is made and signed, and not sent. */
+  isPretended?: boolean
 }
 
 /** Connections to another database; each call holds one for its duration. */
@@ -78,13 +83,18 @@ export function createHooks({ db, log: processLog, now, newId, config }: HooksDe
       point: Point,
       log: AuditLog,
       payload: HookPayloads[Point],
-      { id = newId(), trx }: Asking = {},
+      { id = newId(), trx, maxAttempts = Infinity, isPretended = false }: Asking = {},
     ): Promise<HookAnswers[Point]> {
       const hook = hooks[point]
       if (!hook) throw new Error(`the hook ${point} is disabled`)
       const ip = originOf(log)?.ip
       const metadata = { uuid: id, time: now().toISOString(), name: point, ...(ip ? { ip_address: ip } : {}) }
       const question = { id, body: JSON.stringify({ metadata, ...payload }) }
+      if (isPretended) {
+        signedHeaders(hook.signers, { ...question, now: now() })
+        return {}
+      }
+      const attempts = Math.min(hook.attempts, maxAttempts)
       const begun = performance.now()
       const report = (result: string, error?: unknown) => {
         const micros = Math.round((performance.now() - begun) * 1000)
@@ -93,7 +103,7 @@ export function createHooks({ db, log: processLog, now, newId, config }: HooksDe
         logCall(log, { point, uri: describeTarget(hook.target), id, result, micros, error })
       }
       try {
-        const members = membersOf(point, await send(hook, question, trx))
+        const members = membersOf(point, await send({ ...hook, attempts }, question, trx))
         if (!members) throw unfit('a member has the wrong type')
         report('ok')
         return members

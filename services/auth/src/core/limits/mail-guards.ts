@@ -17,9 +17,9 @@ export function createMailGuards(deps: LimiterDeps, { limits, mail }: Pick<Confi
   const perMailbox = guardsOf('mail-address', (address) => keyOf(mailboxOf(address)))
   const perOwner = guardsOf('mail-user', (owner) => owner)
   const ofAll = (name: string) => ({ name, setting: 'AUTH_RATE_LIMIT_EMAIL_SENT' }) as const
-  const changesResent = openLimiter(deps, ofAll('resend-changes'), limits.mailsSent)
-  const budget = openBudget(deps, ofAll('mails'), limits.mailsSent, OVER)
-  const inBudget = (to: string, share: MailShare) => budget(share, keyOf(mailboxOf(to)))
+  const changesResent = openLimiter(deps, ofAll('resend-changes'), limits.changesResent)
+  const budget = limits.mailsSent && openBudget(deps, ofAll('mails'), limits.mailsSent, OVER)
+  const inBudget = async (to: string, share: MailShare) => budget?.(share, keyOf(mailboxOf(to))) ?? (async () => {})
   const inShare = async (to: string, share: MailShare): Promise<Refund> => {
     if (share === 'admins') return async () => {}
     return share === 'strangers' ? countGuarded(perMailbox, to, OVER) : countGuarded(perOwner, ownerKey(share), OVER)

@@ -11,7 +11,7 @@ import type { Encryption } from '../keys/encryption.ts'
 import { SEALED } from '../keys/sealed-columns.ts'
 import { restartLifetime } from '../one-time-tokens/one-time-tokens.store.ts'
 import { findQueuedMessage, markDropped, markSent, REPLACED, recordFailure } from './messages.store.ts'
-import { MESSAGE_QUEUES, type MessageContent, type MessageJob } from './outbox.ts'
+import { MESSAGE_QUEUES, type MessageContent, type MessageJob, type MessagePart } from './outbox.ts'
 import { reportFailed } from './report-failed.ts'
 import { NotAttempted, type SilentGroups } from './silent-groups.ts'
 
@@ -114,23 +114,38 @@ function send<Name extends MessageChannel>(
 
 const isPretended = (message: Queued) => message.lifetime_seconds === 0
 
+/** Restarts the lifetimes of links and codes and returns the content to send; undefined: all were used or replaced. */
+async function stillGood(
+  deps: DeliveryDeps,
+  message: Queued,
+  content: MessageContent,
+): Promise<MessageContent | undefined> {
+  const parts: MessagePart[] = []
+  for (const part of [content, content.second]) {
+    const good = part && (await restarted(deps, message, part))
+    if (good) parts.push(good)
+  }
+  const [first, second] = parts
+  return first && { ...content, ...first, second }
+}
+
 /**
- * Restarts the lifetime of link and code and returns the content to send; undefined: both were used or replaced. A
+ * Restarts the lifetime of link and code and returns the part to send; undefined: both were used or replaced. A
  * replaced link that stays valid is sent without a dead code, which would cost the newer one an attempt.
  */
-async function stillGood(deps: DeliveryDeps, message: Queued, content: MessageContent) {
+async function restarted(deps: DeliveryDeps, message: Queued, part: MessagePart): Promise<MessagePart | undefined> {
   const { user_id, lifetime_seconds: lifetimeSeconds } = message
   // A pretended message without a user is searched for too, as a real one is.
   const userId = user_id ?? (isPretended(message) ? message.id : null)
-  if (lifetimeSeconds === null || userId === null) return content
-  const { linkHash, codeHash, repeatsCode = false } = content
-  if (!linkHash && !codeHash) return content
+  if (lifetimeSeconds === null || userId === null) return part
+  const { linkHash, codeHash, repeatsCode = false } = part
+  if (!linkHash && !codeHash) return part
   const now = deps.now()
   const token = { linkHash: bytesOf(linkHash), codeHash: bytesOf(codeHash), repeatsCode }
   const expiresAt = new Date(now.getTime() + lifetimeSeconds * 1000)
   const found = await restartLifetime(deps.db, userId, token, { expiresAt, now })
-  if (found && !found.hasCode) return { ...content, variables: { ...content.variables, Token: '' } }
-  return found || isPretended(message) ? content : undefined
+  if (found && !found.hasCode) return { ...part, variables: { ...part.variables, Token: '' } }
+  return found || isPretended(message) ? part : undefined
 }
 
 const bytesOf = (hash: string | undefined) => (hash === undefined ? null : Buffer.from(hash, 'base64'))

@@ -2,7 +2,7 @@ import type { Transaction } from 'kysely'
 import { isAuthorizedAddress } from '../../adapters/mail/authorized-addresses.ts'
 import type { MailDetails, NOTIFICATION_KINDS } from '../../adapters/mail/kinds.ts'
 import { pickLocale } from '../../adapters/mail/locale.ts'
-import { hasMailServer } from '../../adapters/mail/smtp.ts'
+import { canSendMail } from '../../adapters/mail/smtp.ts'
 import { testCodeOf } from '../../adapters/test-codes.ts'
 import type { Config } from '../../config.ts'
 import type { DB, Metadata } from '../../db/tables.ts'
@@ -25,9 +25,9 @@ export async function notify<Kind extends keyof typeof NOTIFICATION_KINDS>(
     always = false,
   }: { acceptLanguage: string | undefined; to?: string | null; always?: boolean },
 ): Promise<void> {
-  const { mail, siteUrl, smtp } = deps.config
+  const { mail, siteUrl } = deps.config
   if (!to || testCodeOf(mail.testAddresses, to, deps.now())) return
-  if (!(always || mail.notifications[kind]) || !hasMailServer(smtp) || !isAuthorizedAddress(mail, to)) return
+  if (!(always || mail.notifications[kind]) || !canSendMail(deps.config) || !isAuthorizedAddress(mail, to)) return
   const variables = { SiteURL: siteUrl, Email: user.email ?? '', Data: user.user_metadata, ...details }
   const locale = pickLocale(mail, { metadata: user.user_metadata, acceptLanguage })
   const notice: NewMail<Kind> = { channel: 'mail', kind, userId: user.id, to, lifetimeSeconds: null, variables, locale }

@@ -16,13 +16,14 @@ import type { QueueDefinition } from '@services/common/queue/queue-definition'
 import type { Transaction } from 'kysely'
 import type { MailKind, VariablesOf } from '../../adapters/mail/kinds.ts'
 import type { SmsChannel } from '../../adapters/sms/gateway.ts'
-import type { DB, MessageChannel, TokenPurpose } from '../../db/tables.ts'
+import type { DB, MessageChannel, Metadata, TokenPurpose } from '../../db/tables.ts'
 import type { Encryption } from '../keys/encryption.ts'
 import { SEALED } from '../keys/sealed-columns.ts'
 import { hashLinkToken } from '../one-time-tokens/one-time-token.ts'
 import { type DelayedJob, notBefore } from './job-delay.ts'
 import { insertMessage } from './messages.store.ts'
 import { recipientGroup } from './recipient-group.ts'
+import { attemptedByRequest, sendingRequest } from './sending-request.ts'
 
 const BOTH = { retryDelaySeconds: 1, expireInSeconds: 120, heartbeatSeconds: 10 }
 
@@ -33,6 +34,9 @@ export const MESSAGE_QUEUES: Record<MessageChannel, QueueDefinition> = {
   /** About ten minutes: the user is waiting for this code, and has requested another one by then. */
   sms: { ...BOTH, name: 'sms', retryLimit: 14, retryDelayMaxSeconds: 60 },
 }
+
+/** Wait before a worker takes a message that its request attempts first: longer than any request. */
+const IF_REQUEST_DIES_SECONDS = 120
 
 export interface MessageJob extends DelayedJob {
   messageId: string
@@ -46,6 +50,8 @@ export interface SmsVariables {
   channel: SmsChannel
   /** Filled in from the template of the instance that received the request. */
   text: string
+  /** Metadata of the user that a hook may show the recipient. */
+  data?: Metadata | undefined
 }
 
 interface Variables {
@@ -53,11 +59,10 @@ interface Variables {
   sms: SmsVariables
 }
 
-/** Part of a message that is stored sealed: only its delivery reads it. */
-export interface MessageContent<Channel extends MessageChannel = MessageChannel> {
+/** Recipient, link and code of a message. */
+export interface MessagePart<Channel extends MessageChannel = MessageChannel> {
   to: string
   variables: Variables[Channel]
-  locale: string | undefined
   /** Base64 of the hashes by which link and code of the message are stored; neither for a message without them. */
   linkHash: string | undefined
   codeHash: string | undefined
@@ -65,20 +70,37 @@ export interface MessageContent<Channel extends MessageChannel = MessageChannel>
   repeatsCode: boolean | undefined
 }
 
-interface NewRow<Channel extends MessageChannel, Kind, Content> {
-  channel: Channel
-  kind: Kind
-  userId: string | null
+/** Part of a message that is stored sealed: only its delivery reads it. */
+export interface MessageContent<Channel extends MessageChannel = MessageChannel> extends MessagePart<Channel> {
+  locale: string | undefined
+  /** Mail to the other address of a change, which a hook sends with this one. */
+  second?: MessagePart<Channel> | undefined
+  /** Base of the mail's link, and address of the client that caused the message: a hook learns both. */
+  externalUrl?: string | undefined
+  ip?: string | undefined
+}
+
+interface NewPart<Content> {
   to: string
   variables: Content
-  /** Id that was promised to a caller before. */
-  messageId?: string | undefined
-  /** Locale from pickLocale; MAILER_DEFAULT_LOCALE when left out. */
-  locale?: string | undefined
   /** Hash of the code: finds its token when the message leaves. */
   codeHash?: Buffer | undefined
   /** The code is that of an earlier message, and its lifetime goes on. */
   repeatsCode?: boolean | undefined
+}
+
+interface NewRow<Channel extends MessageChannel, Kind, Content> extends NewPart<Content> {
+  channel: Channel
+  kind: Kind
+  userId: string | null
+  /** Id that was promised to a caller before. */
+  messageId?: string | undefined
+  /** Locale from pickLocale; MAILER_DEFAULT_LOCALE when left out. */
+  locale?: string | undefined
+  /** Base of the mail's link. */
+  externalUrl?: string | undefined
+  /** Mail to the other address of a change, in the same message. */
+  second?: NewPart<Content> | undefined
   /** Lifetime of link and code from the moment the message leaves; null: it has neither, 0: it is only pretended. */
   lifetimeSeconds: number | null
 }
@@ -102,12 +124,9 @@ export async function queueMessage<Kind extends MailKind>(
   trx: Transaction<DB>,
   message: NewMail<Kind> | NewSms,
 ): Promise<string> {
-  const { channel, kind, userId, to, locale, lifetimeSeconds } = message
-  const variables: Variables[MessageChannel] = message.variables
-  const linkHash = 'TokenHash' in variables ? hashLinkToken(variables.TokenHash).toString('base64') : undefined
-  const codeHash = message.codeHash?.toString('base64')
-  const { repeatsCode } = message
-  const content: MessageContent = { to, variables, locale, linkHash, codeHash, repeatsCode }
+  const { channel, kind, userId, to, locale, lifetimeSeconds, second, externalUrl } = message
+  const ip = sendingRequest()?.ip
+  const content: MessageContent = { ...partOf(message), locale, second: second && partOf(second), externalUrl, ip }
   const id = message.messageId ?? deps.newId()
   const sealed = deps.encryption.seal(SEALED.message, { id }, content)
   const row = { id, channel, kind, user_id: userId, sealed, lifetime_seconds: lifetimeSeconds }
@@ -115,8 +134,14 @@ export async function queueMessage<Kind extends MailKind>(
   // Notifications and codes for a session go to a user who is known to exist; all others may answer a stranger's
   // request.
   const mayBeStrangers = kind === 'account_exists' || (lifetimeSeconds !== null && kind !== 'reauthentication')
-  await queueJob(deps, trx, { id, channel, to }, mayBeStrangers ? notBefore(deps) : 0)
+  const isAttempted = attemptedByRequest(id, channel, kind)
+  await queueJob(deps, trx, { id, channel, to }, mayBeStrangers && !isAttempted ? notBefore(deps) : 0, isAttempted)
   return id
+}
+
+function partOf({ to, variables, codeHash, repeatsCode }: NewPart<Variables[MessageChannel]>): MessagePart {
+  const linkHash = 'TokenHash' in variables ? hashLinkToken(variables.TokenHash).toString('base64') : undefined
+  return { to, variables, linkHash, codeHash: codeHash?.toString('base64'), repeatsCode }
 }
 
 /** Recipient of a stored message, or '' if its key is unknown here: only a worker that has the key can send it. */
@@ -137,7 +162,12 @@ export async function queueJob(
   trx: Transaction<DB>,
   { id, channel, to }: { id: string; channel: MessageChannel; to: string },
   notBefore = 0,
+  isAttempted = false,
 ): Promise<void> {
   const job: MessageJob = { messageId: id, notBefore }
-  await queue.send(trx, MESSAGE_QUEUES[channel].name, job, { group: recipientGroup(outboxKey, channel, to) })
+  const how = {
+    group: recipientGroup(outboxKey, channel, to),
+    ...(isAttempted && { afterSeconds: IF_REQUEST_DIES_SECONDS }),
+  }
+  await queue.send(trx, MESSAGE_QUEUES[channel].name, job, how)
 }

@@ -5,11 +5,12 @@ import type { DB } from '../../db/tables.ts'
 import type { Share } from '../limits/message-guards.ts'
 import { deleteOneTimeTokens, type TakenToken } from '../one-time-tokens/one-time-tokens.store.ts'
 import { type Pkce, pkceOf } from '../one-time-tokens/pkce.ts'
+import { type NewMail, queueMessage } from '../outbox/outbox.ts'
 import type { Address } from '../users/address.ts'
 import { requestEmailChange, requestPhoneChange } from '../users/addresses.store.ts'
 import { setSentAt, type User } from '../users/users.store.ts'
 import { sendCodeSms } from './code-message.ts'
-import { type LinkMailDeps, type MailContext, sendLinkMail } from './link-mail.ts'
+import { issueLinkMail, type LinkMailDeps, type MailContext } from './link-mail.ts'
 import { type BudgetDeps, type Recipient, withMessagesCounted } from './message-budget.ts'
 import { type Gap, type SendGapDeps, withinGaps } from './send-gap.ts'
 
@@ -91,10 +92,21 @@ export async function sendEmailChange(
 ): Promise<void> {
   await beginEmailChange(deps, trx, user, newEmail, sessionId)
   const mail = { ...context, kind: 'email_change', user, newEmail, pkce, sessionId, delivery } as const
-  await sendLinkMail(deps, trx, { ...mail, to: newEmail, purpose: 'email_change_new', messageId })
-  if (needsBothAddresses(deps, user)) {
-    await sendLinkMail(deps, trx, { ...mail, to: user.email as string, purpose: 'email_change_current' })
-  }
+  const toNew = await issueLinkMail(deps, trx, { ...mail, to: newEmail, purpose: 'email_change_new', messageId })
+  const toCurrent = needsBothAddresses(deps, user)
+    ? await issueLinkMail(deps, trx, { ...mail, to: user.email as string, purpose: 'email_change_current' })
+    : undefined
+  await queueMails(deps, trx, [toNew, toCurrent])
+}
+
+type ChangeMail = Awaited<ReturnType<typeof issueLinkMail>>
+
+/** A hook is asked to send the mails of both addresses at once, as in the reference; a mail server gets one each. */
+async function queueMails(deps: LinkMailDeps, trx: Transaction<DB>, mails: readonly ChangeMail[]): Promise<void> {
+  const [first, second] = mails.filter((mail) => mail !== undefined) as NewMail<'email_change'>[]
+  if (first && second && deps.config.mail.byHook) return void (await queueMessage(deps, trx, { ...first, second }))
+  if (first) await queueMessage(deps, trx, first)
+  if (second) await queueMessage(deps, trx, second)
 }
 
 /**
@@ -109,15 +121,18 @@ export async function repeatEmailChange(
   { address: { value: newEmail }, tokens }: PendingChange,
   { context, pkce, messageId }: Pick<EmailChangeOrder, 'context' | 'pkce'> & { messageId: string },
 ): Promise<void> {
+  const mails: ChangeMail[] = []
   for (const [index, token] of tokens.entries()) {
-    await sendLinkMail(deps, trx, {
+    const mail = await issueLinkMail(deps, trx, {
       ...{ ...context, kind: 'email_change', user, newEmail, to: token.relates_to, purpose: token.purpose },
       pkce: pkce ?? pkceOf(token),
       sessionId: token.session_id,
       isRepeat: true,
       ...(index === 0 ? { messageId } : {}),
     })
+    mails.push(mail)
   }
+  await queueMails(deps, trx, mails)
   await setSentAt(trx, user.id, 'email_change_sent_at', deps.now())
 }
 

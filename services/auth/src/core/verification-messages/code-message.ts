@@ -83,7 +83,7 @@ export async function sendCodeSms(
     isRepeat,
   }: CodeMessage & { channel: SmsChannel; hasLongCode?: boolean | undefined },
 ): Promise<void> {
-  const { codeLength, codeLifetimeSeconds, template, testNumbers } = deps.config.sms
+  const { byHook, codeLength, codeLifetimeSeconds, template, testNumbers } = deps.config.sms
   const testCode = testCodeOf(testNumbers, to, deps.now())
   const isPretended = delivery !== 'real'
   const lifetimeSeconds = isPretended ? 0 : codeLifetimeSeconds
@@ -97,13 +97,15 @@ export async function sendCodeSms(
   const replacesQueued = issued.repeatsCode && (await dropQueued(trx, user.id, purpose, deps.now()))
   if (replacesQueued) countMessage('sms', purpose, 'dropped')
   const repeatsCode = issued.repeatsCode && !replacesQueued
+  const data = byHook ? user.user_metadata : undefined
   if (delivery === 'notice') {
     const text = `You already have an account at ${new URL(deps.config.siteUrl).host}.`
-    const notice = { kind: 'account_exists', userId, to, variables: { code: '', channel, text }, messageId } as const
+    const variables = { code: '', channel, text, data }
+    const notice = { kind: 'account_exists', userId, to, variables, messageId } as const
     await queueMessage(deps, trx, { channel: 'sms', lifetimeSeconds: null, ...notice })
     return
   }
-  const variables = { code, channel, text: smsText(template, code) }
+  const variables = { code, channel, text: smsText(template, code), data }
   const message = { kind: purpose, userId, to, variables, codeHash, repeatsCode, lifetimeSeconds, messageId }
   await queueMessage(deps, trx, { channel: 'sms', ...message })
 }

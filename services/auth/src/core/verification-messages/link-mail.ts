@@ -7,7 +7,7 @@ import type { Config } from '../../config.ts'
 import type { DB, TokenPurpose } from '../../db/tables.ts'
 import { type IssueTokenDeps, issueToken, type OneTimeToken } from '../one-time-tokens/one-time-token.ts'
 import type { Pkce } from '../one-time-tokens/pkce.ts'
-import { type OutboxDeps, queueMessage } from '../outbox/outbox.ts'
+import { type NewMail, type OutboxDeps, queueMessage } from '../outbox/outbox.ts'
 import type { User } from '../users/users.store.ts'
 import { LONG_CODE_DIGITS, type Sending } from './code-message.ts'
 
@@ -61,9 +61,21 @@ export interface LinkMailDeps extends IssueTokenDeps, OutboxDeps {
  * Issues the link and code of a mail and writes the mail into the outbox, in the caller's transaction. A test address's
  * code is fixed and not sent.
  */
-export async function sendLinkMail(deps: LinkMailDeps, trx: Transaction<DB>, mail: LinkMail): Promise<OneTimeToken> {
+export async function sendLinkMail(deps: LinkMailDeps, trx: Transaction<DB>, mail: LinkMail): Promise<void> {
+  const message = await issueLinkMail(deps, trx, mail)
+  if (message) await queueMessage(deps, trx, message)
+}
+
+type LinkMessage = NewMail<LinkKind | 'account_exists'>
+
+/** The same without writing it into the outbox; undefined for a test address. */
+export async function issueLinkMail(
+  deps: LinkMailDeps,
+  trx: Transaction<DB>,
+  mail: LinkMail,
+): Promise<LinkMessage | undefined> {
   const { config } = deps
-  const { kind, user, to, acceptLanguage, messageId, delivery = 'real' } = mail
+  const { kind, user, to, acceptLanguage, externalUrl, messageId, delivery = 'real' } = mail
   const isPretended = delivery !== 'real'
   const lifetimeSeconds = isPretended ? 0 : linkLifetime(config, kind)
   const userId = delivery === 'decoy' ? null : user.id
@@ -82,7 +94,7 @@ export async function sendLinkMail(deps: LinkMailDeps, trx: Transaction<DB>, mai
     externalAccount: mail.external?.account,
     code: testCode,
   })
-  if (testCode) return token
+  if (testCode) return undefined
   const variables = {
     SiteURL: config.siteUrl,
     Email: user.email ?? to,
@@ -94,21 +106,20 @@ export async function sendLinkMail(deps: LinkMailDeps, trx: Transaction<DB>, mai
   }
   const locale = pickLocale(config.mail, { metadata: user.user_metadata, acceptLanguage })
   const { codeHash, repeatsCode } = token
-  const message = { channel: 'mail', userId, to, lifetimeSeconds, messageId, locale, codeHash, repeatsCode } as const
+  const sealed = { to, codeHash, repeatsCode, locale, externalUrl }
+  const message = { channel: 'mail', userId, lifetimeSeconds, messageId, ...sealed } as const
   if (delivery === 'notice') {
     const { SiteURL, Email, Data } = variables
-    const notice = { kind: 'account_exists', variables: { SiteURL, Email, Data }, lifetimeSeconds: null } as const
-    await queueMessage(deps, trx, { ...message, ...notice })
-    return token
+    return { ...message, kind: 'account_exists', variables: { SiteURL, Email, Data }, lifetimeSeconds: null }
   }
   if (kind === 'email_change') {
-    const more = { NewEmail: mail.newEmail ?? to, SendingTo: to }
-    await queueMessage(deps, trx, { ...message, kind, variables: { ...variables, ...more } })
-  } else if (kind === 'confirmation') {
+    return { ...message, kind, variables: { ...variables, NewEmail: mail.newEmail ?? to, SendingTo: to } }
+  }
+  if (kind === 'confirmation') {
     const more = { Password: mail.password ?? '', Provider: mail.external?.account ? mail.external.provider : '' }
-    await queueMessage(deps, trx, { ...message, kind, variables: { ...variables, ...more } })
-  } else await queueMessage(deps, trx, { ...message, kind, variables })
-  return token
+    return { ...message, kind, variables: { ...variables, ...more } }
+  }
+  return { ...message, kind, variables }
 }
 
 /** Makes the link of a mail, or for admins, who send it themselves (POST /admin/generate_link). */

@@ -1,12 +1,13 @@
 // Counting of messages before they are sent. The caps: ../limits/mail-guards.ts, ../limits/sms-guards.ts.
 import { isAuthorizedAddress } from '../../adapters/mail/authorized-addresses.ts'
-import { hasMailServer } from '../../adapters/mail/smtp.ts'
+import { canSendMail } from '../../adapters/mail/smtp.ts'
 import { testCodeOf } from '../../adapters/test-codes.ts'
 import type { Config } from '../../config.ts'
 import { apiError } from '../../errors.ts'
 import { type Refund, whileCounted } from '../limits/limiter.ts'
 import type { MailShare, Share } from '../limits/message-guards.ts'
 import type { SmsGuards } from '../limits/sms-guards.ts'
+import { type FirstAttempts, withFirstAttempts } from '../outbox/first-attempts.ts'
 import type { Address } from '../users/address.ts'
 
 export interface BudgetDeps {
@@ -18,6 +19,7 @@ export interface BudgetDeps {
   }
   smsGuards: SmsGuards
   now: () => Date
+  firstAttempts?: FirstAttempts | undefined
 }
 
 /**
@@ -29,8 +31,8 @@ export type Recipient = { value: string; network?: string | undefined } & (
 )
 
 /**
- * Runs `work` with a message to each recipient counted: mails by address and of all users together, SMS by number,
- * block of numbers and day. Every link and code is counted here, before the account is read, so that a refusal reveals
+ * Runs `work`, and then its first attempts, with a message to each recipient counted. Mails count by address and of all
+ * users together, SMS by number, block of numbers and day. Every link and code is counted here, before the account is read, so that a refusal reveals
  * no account. Nothing counts if a recipient cannot be reached or `work` throws.
  */
 export function withMessagesCounted<Result>(
@@ -45,7 +47,7 @@ export function withMessagesCounted<Result>(
       if (to.channel === 'email') return deps.limits.mailSent(to.value, to.share ?? 'strangers')
       return deps.smsGuards.allow(to.value, to)
     }),
-    work,
+    () => withFirstAttempts(deps.firstAttempts, work),
   )
 }
 
@@ -63,7 +65,7 @@ export async function withSignInCounted<Result>(
     isOver = isOverCap
     return refund
   }
-  return whileCounted([count], () => work(isOver))
+  return whileCounted([count], () => withFirstAttempts(deps.firstAttempts, () => work(isOver)))
 }
 
 const countSignIn = ({ limits, smsGuards }: BudgetDeps, to: Recipient) =>
@@ -78,7 +80,7 @@ export async function withResendCounted<Result>(
   work: () => Promise<Result>,
 ): Promise<Result> {
   requireAuthorized(deps, [named])
-  return whileCounted([() => deps.limits.changeResent()], work)
+  return whileCounted([() => deps.limits.changeResent()], () => withFirstAttempts(deps.firstAttempts, work))
 }
 
 /** Throws when mail may not go to one of the addresses, whether or not an account has it. */
@@ -93,10 +95,10 @@ function requireWay(deps: BudgetDeps, { channel, value }: Address): void {
   const { config, smsGuards } = deps
   if (channel === 'email') {
     requireAuthorized(deps, [{ channel, value }])
-    if (hasMailServer(config.smtp)) return
+    if (canSendMail(config)) return
     throw apiError('email_provider_disabled', { message: 'No mail server is configured' })
   }
-  if (config.sms.providers.length === 0) {
+  if (config.sms.providers.length === 0 && !config.sms.byHook) {
     throw apiError('phone_provider_disabled', { message: 'No SMS gateway is configured' })
   }
   smsGuards.requireAllowedCountry(value)

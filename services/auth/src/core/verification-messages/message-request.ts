@@ -13,6 +13,7 @@ import type { Config } from '../../config.ts'
 import type { Metadata } from '../../db/tables.ts'
 import type { Origin } from '../audit/audit.ts'
 import type { Pkce } from '../one-time-tokens/pkce.ts'
+import { isAttemptedFirst } from '../outbox/first-attempts.ts'
 import { type DelayedJob, notBefore } from '../outbox/job-delay.ts'
 import type { OutboxDeps } from '../outbox/outbox.ts'
 import type { PasswordAttempts } from '../passwords/password-attempts.ts'
@@ -83,8 +84,8 @@ interface RequestDeps extends BudgetDeps, SendGapDeps, OutboxDeps {
 }
 
 /**
- * Queues the request for a worker; `answer` handles one of a test address at once, because its known code follows
- * immediately.
+ * Queues the request for a worker. `answer` handles one of a test address at once, because its known code follows
+ * immediately, and one whose caller learns of a failed first attempt.
  * Throws while the address is within its gap or the budget of all users is used up.
  */
 export async function requestMessage(
@@ -101,8 +102,9 @@ export async function requestMessage(
   const gap = gapKindOf(input)
   const request: MessageRequest = { ...input, messageId: deps.newId(), settings: requestSettings(deps.config) }
   const isTest = isTestAddress(deps, address)
+  const isAnsweredHere = isTest || isAttemptedFirst(deps.firstAttempts, address)
   const queueRequest = (isOverCap = false) => {
-    if (isTest && answer) return answer(request)
+    if (isAnsweredHere && answer) return answer({ ...request, isOverCap })
     const sealed = seal(deps.outboxKey, { ...request, isOverCap })
     const job: MessageRequestJob = { sealed, notBefore: notBefore(deps) }
     return deps.db.transaction().execute((trx) => deps.queue.send(trx, MESSAGE_REQUEST_QUEUE.name, job))

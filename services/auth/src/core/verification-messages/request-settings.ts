@@ -15,6 +15,7 @@ export const requestSettings = ({ jwt, mail, siteUrl, signup, sms, smtp }: Confi
   mail: pickFrom(mail, [
     'autoconfirm',
     'authorizedAddresses',
+    'byHook',
     'codeLength',
     'codeLifetimeSeconds',
     'defaultLocale',
@@ -25,7 +26,15 @@ export const requestSettings = ({ jwt, mail, siteUrl, signup, sms, smtp }: Confi
     'secureEmailChange',
     'signInLinkGapSeconds',
   ]),
-  sms: pickFrom(sms, ['autoconfirm', 'codeLength', 'codeLifetimeSeconds', 'minGapSeconds', 'providers', 'template']),
+  sms: pickFrom(sms, [
+    'autoconfirm',
+    'byHook',
+    'codeLength',
+    'codeLifetimeSeconds',
+    'minGapSeconds',
+    'providers',
+    'template',
+  ]),
 })
 
 export type RequestSettings = ReturnType<typeof requestSettings>

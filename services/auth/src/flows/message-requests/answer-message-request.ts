@@ -2,6 +2,7 @@ import { PermanentFailure, type QueueJob } from '@services/common/queue/run-job'
 import { TemporaryFailure } from '../../adapters/delivery-failures.ts'
 import { type AuditLog, audit, recordOrigin } from '../../core/audit/audit.ts'
 import { messageExists } from '../../core/outbox/messages.store.ts'
+import { whileSending } from '../../core/outbox/sending-request.ts'
 import { claimOf, recordClaim } from '../../core/users/address-claims.ts'
 import { releaseAddress } from '../../core/users/registrants.store.ts'
 import { findUserByEmail, lockUser, setSentAt } from '../../core/users/users.store.ts'
@@ -38,7 +39,7 @@ export async function answerMessageRequest(deps: Deps, job: QueueJob<MessageRequ
   const requestDeps = { ...deps, config: withRequestSettings(deps.config, request.settings) }
   const log = deps.log.child({ jobId: job.id })
   recordOrigin(log, () => request.origin)
-  await ANSWERS[request.type](requestDeps, log, request)
+  await whileSending({ ip: request.origin.ip ?? undefined }, () => ANSWERS[request.type](requestDeps, log, request))
 }
 
 /**
@@ -70,7 +71,9 @@ export async function sendRecovery(deps: Deps, log: AuditLog, request: MessageRe
       return pretendMessage(deps, trx, log, unknown, 'recovery', request)
     }
     await audit(deps, trx, log, { action: 'user_recovery_requested', actor: user })
-    const message = { user, to: address.value, messageId, isClaim, hasLongCode: isOverCap }
+    // The data of an account that awaits its proof may be a stranger's.
+    const recipient = isClaim ? { ...user, user_metadata: {} } : user
+    const message = { user: recipient, to: address.value, messageId, isClaim, hasLongCode: isOverCap }
     await sendLinkMail(deps, trx, { ...message, ...context, kind: 'recovery', pkce })
     await setSentAt(trx, user.id, 'recovery_sent_at', deps.now())
   })

@@ -23,7 +23,7 @@ export const recoverRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
       querystring: RedirectQuery,
       requestHeaders: ['X-JWT-AUD'],
       body: Type.Object({ email: Type.Optional(NeededField), ...pkceFields, ...captchaFields }),
-      response: { 200: Empty, ...errorResponses(400, 413, 429) },
+      response: { 200: Empty, ...errorResponses(400, 413, 422, 429) },
     },
     handler: async (request) => {
       await limits.byAddress(request, 'recover')

@@ -42,7 +42,7 @@ export const resendRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
         ...pkceFields,
         ...captchaFields,
       }),
-      response: { 200: ResendAnswer, ...errorResponses(400, 413, 429) },
+      response: { 200: ResendAnswer, ...errorResponses(400, 413, 422, 429) },
     },
     handler: async (request) => {
       await limits.byAddress(request, 'resend')

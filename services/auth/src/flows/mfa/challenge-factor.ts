@@ -93,7 +93,8 @@ async function sendPhoneCode(
   const testCode = testCodeOf(sms.testNumbers, to, deps.now())
   const code = testCode ?? randomDigits(deps.random, mfa.phone.codeLength)
   const code_hash = hashPhoneCode(deps.codeKey, challengeId, code)
-  const variables: SmsVariables = { code, channel: smsChannel, text: smsText(mfa.phone.template, code) }
+  const data = sms.byHook ? user.user_metadata : undefined
+  const variables: SmsVariables = { code, channel: smsChannel, text: smsText(mfa.phone.template, code), data }
   const kind = FACTOR_CODE_KIND
   const message = { channel: 'sms', kind, userId: user.id, to, variables, lifetimeSeconds: null } as const
   // A number that is not proven may be a stranger's.

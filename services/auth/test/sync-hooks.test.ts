@@ -1,0 +1,124 @@
+// Requests that wait for the hook that sends their message (AUTH_HOOK_SEND_EMAIL_SYNC, AUTH_HOOK_SEND_SMS_SYNC): its
+// error is theirs, as in the reference. Only the request asks, once.
+import { test as base, describe, expect } from 'vitest'
+import type { Answer, SignedIn, TestService } from './service.ts'
+import { answers, type HookReceiver, startReceiver, startSendingService } from './upstreams/hook-receiver.ts'
+
+interface Waiting {
+  service: TestService
+  receiver: HookReceiver
+}
+
+const test = base.extend<object & { waiting: Waiting }>({
+  waiting: [
+    // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of the fixtures a fixture uses from it
+    async ({}, use) => {
+      const receiver = await startReceiver()
+      const service = await startSendingService(receiver, {
+        AUTH_HOOK_SEND_EMAIL_SYNC: 'true',
+        AUTH_HOOK_SEND_SMS_SYNC: 'true',
+        AUTH_HOOK_SEND_EMAIL_ATTEMPTS: '1',
+        AUTH_MFA_PHONE_ENROLL_ENABLED: 'true',
+        AUTH_MFA_PHONE_VERIFY_ENABLED: 'true',
+        AUTH_MAILER_NOTIFICATIONS_PASSWORD_CHANGED_ENABLED: 'true',
+      })
+      await use({ service, receiver })
+      await service.close()
+      await receiver.close()
+    },
+    { scope: 'file' },
+  ],
+})
+
+const password = 'correct horse'
+const refuses = answers({ error: { http_code: 400, message: 'not to this domain' } })
+const REFUSED = { status: 400, body: { error_code: 'hook_rejected', msg: 'not to this domain' } }
+
+/** The message that the receiver was asked last to send. */
+const lastMessage = ({ service, receiver }: Waiting) =>
+  service.deps.db
+    .selectFrom('messages')
+    .select(['state', 'last_error'])
+    .where('id', '=', receiver.questions().at(-1)?.id ?? '')
+    .executeTakeFirst()
+
+type Request = () => Promise<Answer>
+
+const byUser = async (service: TestService, email: string, request: (auth: SignedIn['auth']) => Promise<Answer>) => {
+  const { auth } = await service.signedIn(email)
+  return () => request(auth)
+}
+
+describe("the hook's error is the request's, which may be repeated at once, at", () => {
+  test.for<[string, (service: TestService, email: string) => Request | Promise<Request>]>([
+    ['POST /signup', (service, email) => () => service.post('/signup', { email, password })],
+    ['POST /otp', (service, email) => () => service.post('/otp', { email })],
+    ['POST /otp by phone', (service) => () => service.post('/otp', { phone: '4915112345678' })],
+    ['POST /invite', (service, email) => () => service.post('/invite', { email }, service.admin)],
+    [
+      'POST /recover',
+      async (service, email) => {
+        await service.signedIn(email)
+        return () => service.post('/recover', { email })
+      },
+    ],
+    [
+      'PUT /user',
+      (service, email) => byUser(service, email, (auth) => service.put('/user', { email: `new-${email}` }, auth)),
+    ],
+    ['GET /reauthenticate', (service, email) => byUser(service, email, (auth) => service.get('/reauthenticate', auth))],
+    [
+      'a challenge to a phone',
+      async (service, email) => {
+        const { auth } = await service.signedIn(email)
+        const { body } = await service.post('/factors', { factor_type: 'phone', phone: '+4915112345679' }, auth)
+        return () => service.post(`/factors/${body.id}/challenge`, {}, auth)
+      },
+    ],
+  ])('%s', async ([name, prepare], { waiting }) => {
+    const { service, receiver } = waiting
+    const request = await prepare(service, `${name.toLowerCase().replaceAll(/\W+/g, '-')}@example.com`)
+    receiver.forget()
+    receiver.answer(refuses)
+    expect(await request()).toMatchObject(REFUSED)
+    const reason = 'the hook refused it: not to this domain'
+    expect(await lastMessage(waiting)).toEqual({ state: 'failed', last_error: reason })
+    receiver.answer(answers({}))
+    expect((await request()).status).toBe(200)
+    expect(await lastMessage(waiting)).toEqual({ state: 'sent', last_error: null })
+    expect(receiver.requests).toHaveLength(2)
+  })
+})
+
+test('a hook that hangs is the error of the request after its time limit', async ({
+  waiting: { service, receiver },
+}) => {
+  receiver.answer(() => {})
+  expect(await service.post('/otp', { email: 'hangs@example.com' })).toMatchObject({
+    status: 422,
+    body: { error_code: 'hook_timeout', msg: 'Failed to reach hook within maximum time of 1.000000 seconds' },
+  })
+})
+
+test('a hook may ask the service about the user meanwhile, whose row no transaction holds', async ({
+  waiting: { service, receiver },
+}) => {
+  receiver.answer((response, body) => {
+    const { user } = JSON.parse(body)
+    void service
+      .put(`/admin/users/${user.id}`, { user_metadata: { asked: true } }, service.admin)
+      .then(({ status }) => answers(status === 200 ? {} : { error: { message: String(status) } })(response, body))
+  })
+  const { auth } = await service.signedIn('meanwhile@example.com')
+  expect((await service.get('/reauthenticate', auth)).status).toBe(200)
+})
+
+test('the failure of a notice concerns no request', async ({ waiting }) => {
+  const { service, receiver } = waiting
+  receiver.answer(refuses)
+  receiver.forget()
+  const { auth } = await service.signedIn('notice@example.com')
+  expect((await service.put('/user', { password: 'a new horse' }, auth)).status).toBe(200)
+  await receiver.next({ to: 'notice@example.com' })
+  await expect.poll(() => lastMessage(waiting)).toMatchObject({ state: 'failed' })
+})
