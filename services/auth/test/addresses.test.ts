@@ -1,7 +1,7 @@
 // Ownership of addresses: proven ones belong to their owner, others appear in no token, no session and no sign-in
 // method. docs/addresses.md names the test of each step.
 import { decodeJwt } from 'jose'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { importLines } from './import-lines.ts'
 import {
   type OpenIdProvider,
@@ -353,6 +353,33 @@ describe('an account in use that never proved the address it has', () => {
     // Housekeeping cancels a change with the expiry of its link: that of the ended one is deleted.
     const tokens = service.deps.db.selectFrom('one_time_tokens').select('purpose').where('user_id', '=', body.id)
     expect(await tokens.execute()).toEqual(logout ? [] : [{ purpose: 'email_change_new' }])
+  })
+
+  test.each([
+    ['that has expired', { AUTH_SESSIONS_TIMEBOX: '300' }],
+    ['that was not used for long', { AUTH_SESSIONS_INACTIVITY_TIMEOUT: '300' }],
+    ['that a newer one replaced', { AUTH_SESSIONS_SINGLE_PER_USER: 'true' }],
+  ])('shows the address that it gives back, and not a change of a session %s', async (_, limits) => {
+    // A clock of its own: the provider of the others keeps real time.
+    const phone = '4915100000999'
+    const limited = await startTestService({ ...SMS_GATEWAY, ...limits, AUTH_SMS_TEST_OTP: `${phone}:${CODE}` })
+    onTestFinished(() => limited.close())
+    const [email, next] = [newAddress(), newAddress()]
+    const { body } = await limited.post('/signup', { email, password: STRANGERS })
+    await limited.put(`/admin/users/${body.id}`, { phone, phone_confirm: true }, limited.admin)
+    await limited.post('/otp', { phone })
+    const { auth } = toSignedIn((await limited.post('/verify', { type: 'sms', phone, token: CODE })).body)
+    expect((await limited.put('/user', { email: next, password: OWNERS }, auth)).status).toBe(200)
+    limited.clock.advance({ seconds: 301 })
+    const password = { phone, password: OWNERS }
+    const again = toSignedIn((await limited.post('/token?grant_type=password', password)).body)
+    const shown = async () => (await limited.get('/user', again.auth)).body
+    expect((await shown()).new_email).not.toBe(next)
+    const link = await limited.post('/admin/generate_link', { type: 'magiclink', email }, limited.admin)
+    expect(link.body.id).not.toBe(body.id)
+    expect(await shown()).toMatchObject({ email: '', new_email: email })
+    const tokens = limited.deps.db.selectFrom('one_time_tokens').select('purpose').where('user_id', '=', body.id)
+    expect(await tokens.execute()).toEqual([])
   })
 
   test('keeps it where an admin gave it the address', async () => {

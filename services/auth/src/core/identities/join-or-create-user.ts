@@ -52,12 +52,13 @@ export async function findOrCreateExternalUser(
 }
 
 /** Reports whether a new account's address must be proven first. Only autoconfirm, which reveals accounts, reads the users. */
-async function awaitsProof({ config, now }: Deps, trx: Transaction<DB>, { account, audience }: ExternalSignIn) {
+async function awaitsProof(deps: Deps, trx: Transaction<DB>, { account, audience }: ExternalSignIn) {
+  const { config } = deps
   const email = primaryEmail(account)
   if (!email || email.verified || config.external.allowUnverifiedEmail) return false
   if (config.signup.disabled) throw apiError('signup_disabled')
   if (!config.mail.autoconfirm) return true
-  await releaseAddress(trx, { channel: 'email', value: email.email }, audience, now())
+  await releaseAddress(deps, trx, { channel: 'email', value: email.email }, audience)
   return (await findUserIdsByEmails(trx, [email.email], audience)).length > 0
 }
 
@@ -65,7 +66,7 @@ async function joinOrCreate(deps: Deps, trx: Transaction<DB>, log: AuditLog, sig
   const { provider, account, audience } = signIn
   const verified = account.emails.filter((email) => email.verified).map(({ email }) => email)
   for (const value of account.emails.map(({ email }) => email).toSorted()) {
-    await releaseAddress(trx, { channel: 'email', value }, audience, deps.now())
+    await releaseAddress(deps, trx, { channel: 'email', value }, audience)
   }
   const registrants = await lockRegistrants(deps, trx, audience, verified)
   const accountIds = verified.length > 0 ? await findUserIdsByEmails(trx, verified, audience) : []

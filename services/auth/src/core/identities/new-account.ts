@@ -4,7 +4,7 @@ import type { Claim, DB, Metadata } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
 import type { Address } from '../users/address.ts'
 import { registeredData } from '../users/proven-addresses.ts'
-import { releaseAddress } from '../users/registrants.store.ts'
+import { type ReleaseDeps, releaseAddress } from '../users/registrants.store.ts'
 import { findUserByAddress, insertUser, NEVER_SENT, type User } from '../users/users.store.ts'
 import { insertIdentity } from './identities.store.ts'
 
@@ -93,9 +93,9 @@ export function confirmed({ user, address, passwordHash }: Account): Account {
 }
 
 /** Inserts an account and returns the id of the user with the address, new or not. A confirmed address is assumed. */
-export async function insertAccount(deps: { now(): Date }, trx: Transaction<DB>, account: Account): Promise<string> {
+export async function insertAccount(deps: ReleaseDeps, trx: Transaction<DB>, account: Account): Promise<string> {
   const { user, address, passwordHash } = account
-  await releaseAddress(trx, address, user.aud, deps.now())
+  await releaseAddress(deps, trx, address, user.aud)
   const isAssumed = user[`${address.channel}_confirmed_at`] !== null
   if (!(await insertUser(trx, { ...user, password_hash: passwordHash, [`${address.channel}_assumed`]: isAssumed }))) {
     return (await findUserByAddress(trx, address, user.aud))?.id ?? refuseVanishedAccount()

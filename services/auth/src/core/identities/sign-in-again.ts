@@ -36,7 +36,7 @@ export async function signInAgain(
   const found = { userId: user.id, isNew: false }
   if (email?.verified) await takeVerified(deps, trx, log, user, email.email)
   // Created while such sign-ins were refused.
-  else if (isPending(user) && deps.config.external.allowUnverifiedEmail) await withdrawEmail(trx, user.id, deps.now())
+  else if (isPending(user) && deps.config.external.allowUnverifiedEmail) await withdrawEmail(deps, trx, user.id)
   if (!user.is_anonymous) return found
   // An anonymous user linked it, and the reported address still awaits its proof.
   const reportedEmail = email && !email.verified ? email.email : undefined
@@ -50,7 +50,7 @@ export async function signInAgain(
 async function takeVerified(deps: ExternalDeps, trx: Transaction<DB>, log: AuditLog, user: User, email: string) {
   const now = deps.now()
   if (user.email === email) return confirmAddress(trx, user.id, 'email', now)
-  if (user.email_confirmed_at || (user.email && !(await withdrawEmail(trx, user.id, now)))) return
+  if (user.email_confirmed_at || (user.email && !(await withdrawEmail(deps, trx, user.id)))) return
   await displaceRegistrant(deps, trx, log, user, { channel: 'email', value: email })
   if (!(await isEmailTaken(trx, email, user.aud, user.id))) await applyEmailChange(trx, user.id, email, 'proven', now)
 }

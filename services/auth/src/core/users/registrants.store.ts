@@ -1,11 +1,18 @@
 // Registrants of an address, by a sign-up, a setting or a provider; its prover takes it (displace-registrant.ts,
 // ../identities/join-or-create-user.ts) unless an admin vouched for it.
 import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely'
+import type { Config } from '../../config.ts'
 import type { DB, TokenPurpose } from '../../db/tables.ts'
 import { beginChange, isWatched } from '../../db/watched-users.ts'
 import type { Address } from './address.ts'
 import { changeUser, noAddress } from './change-user.store.ts'
 import { otherChannel } from './proven-addresses.ts'
+
+/** `sessions`: limits that end sessions whose rows are still there. */
+export interface ReleaseDeps {
+  config: Pick<Config, 'sessions'>
+  now: () => Date
+}
 
 export interface RegisteredAddress {
   address: Address
@@ -55,13 +62,18 @@ export async function dropAddress(trx: Transaction<DB>, id: string, { channel, v
  * account instead of sharing a stranger's. An import leaves such accounts, and an admin who confirms only the number of
  * a pending one. One statement: needs no transaction.
  */
-export async function releaseAddress(db: Kysely<DB>, { channel, value }: Address, audience: string, now: Date) {
+export async function releaseAddress(
+  deps: ReleaseDeps,
+  db: Kysely<DB>,
+  { channel, value }: Address,
+  audience: string,
+): Promise<void> {
   const whose = sql<boolean>`${sql.ref(channel)} = ${value} and aud = ${audience} and ${isInUse(channel)}`
-  if (!isWatched(db)) return void (await withdraw(db, channel, whose, now))
+  if (!isWatched(db)) return void (await withdraw(deps, db, channel, whose))
   await inTransaction(db, async (trx) => {
     const held = await trx.selectFrom('users').select('id').where(withdrawn(channel, whose)).forUpdate().execute()
     for (const { id } of held) await beginChange(trx, id)
-    await withdraw(trx, channel, whose, now)
+    await withdraw(deps, trx, channel, whose)
   })
 }
 
@@ -69,17 +81,18 @@ const inTransaction = (db: Kysely<DB>, work: (trx: Transaction<DB>) => Promise<v
   db.isTransaction ? work(db as Transaction<DB>) : db.transaction().execute(work)
 
 /** Withdraws the address of one account, in use or about to be; false where an admin vouched for it. */
-export const withdrawEmail = (trx: Transaction<DB>, id: string, now: Date): Promise<boolean> =>
-  withdraw(trx, 'email', sql`id = ${id}`, now)
+export const withdrawEmail = (deps: ReleaseDeps, trx: Transaction<DB>, id: string): Promise<boolean> =>
+  withdraw(deps, trx, 'email', sql`id = ${id}`)
 
 /**
  * Moves an unconfirmed address to `email_change` or `phone_change`, because the user still wants it. It replaces a change
- * whose session was deleted: that one confirms nothing any more, and no answer shows it.
+ * whose session has ended, also by a limit alone: that one confirms nothing any more, and no answer shows it.
  */
-async function withdraw(db: Kysely<DB>, channel: Address['channel'], whose: RawBuilder<unknown>, now: Date) {
+async function withdraw(deps: ReleaseDeps, db: Kysely<DB>, channel: Address['channel'], whose: RawBuilder<unknown>) {
+  const now = deps.now()
   const [own, change] = [sql.ref(channel), sql.ref(`${channel}_change`)]
   const [session, sentAt] = [sql.ref(`${channel}_change_session_id`), sql.ref(`${channel}_change_sent_at`)]
-  const hasEnded = hasNoSession(`users.${channel}_change_session_id`)
+  const hasEnded = hasNoSession(deps, `users.${channel}_change_session_id`)
   const { rows } = await sql`
     with withdrawn as (
       update ${sql.table('users')}
@@ -93,7 +106,7 @@ async function withdraw(db: Kysely<DB>, channel: Address['channel'], whose: RawB
     ), no_token as (
       delete from ${sql.table('one_time_tokens')}
       where user_id in (select id from withdrawn) and (purpose in (${sql.join(TOKENS_TO[channel])})
-        or purpose = ${CHANGE_TOKEN[channel]} and ${hasNoSession('one_time_tokens.session_id')})
+        or purpose = ${CHANGE_TOKEN[channel]} and ${hasNoSession(deps, 'one_time_tokens.session_id')})
     )
     select id from withdrawn`.execute(db)
   return rows.length > 0
@@ -115,8 +128,19 @@ const CHANGE_TOKEN = { email: 'email_change_new', phone: 'phone_change' } as con
   TokenPurpose
 >
 
-const hasNoSession = (id: string) => sql<boolean>`(${sql.ref(id)} is not null
-  and not exists (select from ${sql.table('sessions')} s where s.id = ${sql.ref(id)}))`
+/** Matches a change whose session would not be accepted any more: the rule of ../sessions/session-limits.ts. */
+function hasNoSession({ config, now }: ReleaseDeps, id: string) {
+  const { timeboxSeconds, inactivitySeconds, singlePerUser } = config.sessions
+  const since = (seconds: number) => new Date(now().getTime() - seconds * 1000)
+  const isInTime = timeboxSeconds ? sql`and s.created_at > ${since(timeboxSeconds)}` : sql``
+  const isInUse = inactivitySeconds ? sql`and s.refreshed_at > ${since(inactivitySeconds)}` : sql``
+  const isNewest = singlePerUser
+    ? sql`and not exists (select from ${sql.table('sessions')} newer
+        where newer.user_id = s.user_id and (newer.created_at, newer.id) > (s.created_at, s.id))`
+    : sql``
+  return sql<boolean>`(${sql.ref(id)} is not null and not exists (select from ${sql.table('sessions')} s
+    where s.id = ${sql.ref(id)} and (s.not_after is null or s.not_after > ${now()}) ${isInTime} ${isInUse} ${isNewest}))`
+}
 
 /** Matches accounts with another way in: a session, another confirmed address, or a provider used before. */
 const isInUse = (channel: Address['channel']) => sql`(

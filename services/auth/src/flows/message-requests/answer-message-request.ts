@@ -61,7 +61,7 @@ export async function sendRecovery(deps: Deps, log: AuditLog, request: MessageRe
   const { address, audience, context, pkce, messageId, isOverCap } = request
   await deps.db.transaction().execute(async (trx) => {
     await recordClaim(trx, claimOf(deps, { address, passwordHash: null, data: {} }))
-    await releaseAddress(trx, address, audience, deps.now())
+    await releaseAddress(deps, trx, address, audience)
     const user = await findUserByEmail(trx, address.value, audience)
     const unknown = decoyUser(deps, request)
     const isClaim = user !== undefined && !user.email_confirmed_at

@@ -24,7 +24,7 @@ import { decoyUser } from './decoy-user.ts'
  */
 export async function sendAgain(deps: Deps, log: AuditLog, request: MessageRequest): Promise<void> {
   const { address, audience } = request
-  await releaseAddress(deps.db, address, audience, deps.now())
+  await releaseAddress(deps, deps.db, address, audience)
   const found = (await findUserByAddress(deps.db, address, audience)) ?? decoyUser(deps, request)
   try {
     const pending = await pendingChange(deps, deps.db, found, request)

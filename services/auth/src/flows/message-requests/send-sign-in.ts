@@ -28,7 +28,7 @@ export async function sendSignIn(deps: Deps, log: AuditLog, request: MessageRequ
     // The claim first: the order of locks.
     const { data = {} } = request
     const claim = await recordClaim(trx, claimOf(deps, { ...request, passwordHash: null, data }))
-    await releaseAddress(trx, address, request.audience, deps.now())
+    await releaseAddress(deps, trx, address, request.audience)
     const known = await lockExisting(trx, request)
     const isProven = known !== undefined && !isUnconfirmed(known, address)
     const isRefused = request.isOverCap && !((await takeMailboxSlot(deps, trx, address.value, isProven)) && isProven)

@@ -67,7 +67,7 @@ interface Made {
 export async function generateLink(deps: Deps, log: AuditLog, admin: Actor, input: LinkOrder) {
   const order = { ...input, data: withoutFacts(input.data) }
   requireModestMetadata(order.data)
-  await releaseAddress(deps.db, { channel: 'email', value: order.email }, order.audience, deps.now())
+  await releaseAddress(deps, deps.db, { channel: 'email', value: order.email }, order.audience)
   const known = await findUserByEmail(deps.db, order.email, order.audience)
   const type = order.type === 'magiclink' && !known ? 'signup' : order.type
   const passwordHash = await passwordOf(deps, order, type, known !== undefined)
