@@ -281,6 +281,29 @@ test('wallets: a useless switch is warned about, and an endless validity refused
   expect(problemsOf({ [name]: '0' })).toEqual([expect.stringMatching(`^${name} must be more than zero`)])
 })
 
+test('passkeys: the start needs the whole relying party, whose origins are pages or Android apps', () => {
+  const on = { AUTH_PASSKEY_ENABLED: 'true' }
+  expect(problemsOf(on)).toEqual([
+    'AUTH_PASSKEY_ENABLED requires AUTH_WEBAUTHN_RP_ID, AUTH_WEBAUTHN_RP_DISPLAY_NAME, AUTH_WEBAUTHN_RP_ORIGINS',
+  ])
+  const party = { AUTH_WEBAUTHN_RP_ID: 'app.example', AUTH_WEBAUTHN_RP_ORIGINS: 'https://app.example' }
+  expect(problemsOf({ ...on, ...party })).toEqual(['AUTH_PASSKEY_ENABLED requires AUTH_WEBAUTHN_RP_DISPLAY_NAME'])
+  const complete = { ...on, ...party, AUTH_WEBAUTHN_RP_DISPLAY_NAME: 'App' }
+  const app = `android:apk-key-hash:${'a'.repeat(43)}`
+  const read = (more: object) => readConfig({ ...REQUIRED, ...complete, ...more })
+  expect(read({ AUTH_WEBAUTHN_RP_ORIGINS: `https://app.example,${app}` }).warnings).toEqual([])
+  for (const origins of ['https://app.example/', 'android:apk-key-hash:short', `${app}x`]) {
+    expect(problemsOf({ ...complete, AUTH_WEBAUTHN_RP_ORIGINS: origins })).toEqual([
+      'AUTH_WEBAUTHN_RP_ORIGINS must be origins such as https://app.example, without a path',
+    ])
+  }
+  expect(read({ AUTH_PASSKEY_ENABLED: 'false', AUTH_PASSKEY_SIGNUP_ENABLED: 'true' }).warnings).toEqual([
+    'AUTH_PASSKEY_SIGNUP_ENABLED has no effect while AUTH_PASSKEY_ENABLED is false',
+  ])
+  const name = 'AUTH_WEBAUTHN_CHALLENGE_EXPIRY_DURATION'
+  expect(problemsOf({ ...complete, [name]: '61m' })).toEqual([expect.stringMatching(`^${name} must be at most 60m`)])
+})
+
 test('unknown and inherited names are warned about, with the nearest known name', () => {
   const { warnings } = readConfig({ ...REQUIRED, AUTH_SITE_URLS: 'x', AUTH_WEBHOOK_URL: 'x', AUTH_OPERATOR_TOKEN: 'x' })
   expect(warnings).toEqual([

@@ -1,7 +1,9 @@
 import { describe, expect } from 'vitest'
 import { authHere } from './command-line.ts'
+import { importLines } from './import-lines.ts'
 import { withTotp } from './second-factors.ts'
 import { startTestService, type TestService, test } from './service.ts'
+import { PASSKEYS, signIn as passkeySignIn, withPasskey } from './webauthn/passkeys.ts'
 
 const password = 'correct horse'
 
@@ -17,6 +19,41 @@ const cliOf =
 
 const signIn = (service: TestService, email: string, typed: string) =>
   service.post('/token?grant_type=password', { email, password: typed })
+
+test('an exported passkey signs in after it was imported', async ({ service }) => {
+  const at = await service.with(PASSKEYS)
+  const passkey = await withPasskey(at, { aaguid: 'bada5566-a7aa-401f-bd96-45619a55120d' })
+  expect((await passkeySignIn(at, passkey)).status).toBe(200)
+  const { stdout } = await cliOf(service)('users export')
+  const lines = stdout.split('\n').filter(Boolean)
+  const line = JSON.parse(lines.find((each) => each.includes(passkey.userId)) as string)
+  expect(line.passkeys).toMatchObject([{ friendly_name: '1Password', sign_count: 1, transports: ['usb'] }])
+  expect(lines.filter((each) => each.includes('"passkeys"'))).toHaveLength(1)
+  const other = { ...line, id: crypto.randomUUID(), email: 'other-of-key@example.com', identities: [] }
+  expect(await importLines(service, [other])).toMatchObject({ reasons: [[1, 'identity belongs to another user']] })
+  const [key] = line.passkeys
+  for (const [wrong, reason] of [
+    [{ ...line, id: undefined, passkeys: [key] }, 'passkeys need the id of their user'],
+    [{ ...line, passkeys: 'x' }, 'passkeys must be an array of at most 100'],
+    [{ ...line, passkeys: [null] }, 'passkeys must hold objects'],
+    [{ ...line, passkeys: [{ ...key, public_key: '+' }] }, 'public_key of a passkey must be base64url'],
+    [{ ...line, passkeys: [{ ...key, sign_count: -1 }] }, 'sign_count of a passkey must be a count'],
+    [{ ...line, passkeys: [{ ...key, aaguid: 'x' }] }, 'aaguid of a passkey must be a UUID'],
+  ]) {
+    expect((await importLines(service, [wrong])).reasons).toEqual([[1, reason]])
+  }
+  await service.delete(`/admin/users/${passkey.userId}`, service.admin)
+  expect((await passkeySignIn(at, passkey)).status).toBe(400)
+  expect(await importLines(service, [line])).toMatchObject({ imported: 1 })
+  const { status, body } = await passkeySignIn(at, passkey)
+  expect([status, body.user?.id]).toEqual([200, passkey.userId])
+  // The count went with it.
+  expect((await passkeySignIn(at, passkey, { counter: 1 })).status).toBe(400)
+  expect((await cliOf(service)(`users show ${passkey.userId}`)).stdout).toMatch(
+    /^passkeys {6}[\da-f-]{36} {2}1Password {2}\d{4}/m,
+  )
+  await at.close()
+})
 
 describe('users create', () => {
   test('with a password on standard input the user signs in, and the audit log names the creator', async ({

@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { UUID } from '../../db/uuid.ts'
 import { apiError } from '../../errors.ts'
 import type { Passkey } from './passkeys.store.ts'
@@ -16,7 +16,9 @@ export const PasskeyShape = Type.Object(
   { title: 'Passkey' },
 )
 
-export const toPasskeyBody = ({ id, friendly_name, created_at, last_used_at }: Passkey) => ({
+export type PasskeyBody = Static<typeof PasskeyShape>
+
+export const toPasskeyBody = ({ id, friendly_name, created_at, last_used_at }: Passkey): PasskeyBody => ({
   id,
   friendly_name,
   created_at: created_at.toISOString(),

@@ -12,10 +12,11 @@ import { type ImportSummary, importUsers } from './import-users.ts'
 const DETAILS = `FILE holds one user a line as JSON; - reads standard input. Members, all optional but one of the first three:
   id, email, phone, email_confirmed_at or email_verified, phone_confirmed_at or phone_verified, password_hash,
   user_metadata, app_metadata, role, aud, created_at, updated_at, last_sign_in_at, invited_at, banned_until,
-  is_anonymous, identities: [{provider, provider_id, identity_data, created_at, last_sign_in_at}]
+  is_anonymous, identities: [{provider, provider_id, identity_data, created_at, last_sign_in_at}],
+  passkeys as an export has them
 Exports of the reference's users table are read as they are (encrypted_password, raw_user_meta_data, raw_app_meta_data).
 Refused lines are listed on standard error by number; all others are imported, and the exit code is 1. A second run
-adds the missing users. Second factors are not imported. Hashes: bcrypt up to cost 15, argon2i, argon2id, scrypt ($scrypt$), Firebase ($fbscrypt$).`
+adds the missing users. Second factors are not imported, passkeys are. Hashes: bcrypt up to cost 15, argon2i, argon2id, scrypt ($scrypt$), Firebase ($fbscrypt$).`
 
 const PROGRESS_EVERY_MS = 1_000
 
@@ -97,8 +98,12 @@ export const usersExport = command({
       let after = NIL_UUID
       for (;;) {
         const page = await reads.current((db) => findUsersAfter(db, after, EXPORT_PAGE))
-        for (const { user, password_hash: hash } of page) {
-          const line = options['with-hashes'] && hash ? { ...user, password_hash: hash } : user
+        for (const { user, password_hash: hash, passkeys } of page) {
+          const line = {
+            ...user,
+            ...(passkeys && { passkeys }),
+            ...(options['with-hashes'] && hash && { password_hash: hash }),
+          }
           if (!process.stdout.write(`${JSON.stringify(line)}\n`)) await once(process.stdout, 'drain')
         }
         const last = page.at(-1)

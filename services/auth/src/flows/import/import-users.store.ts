@@ -27,6 +27,25 @@ export interface UserRow {
 /** Without the address, which the database takes from the data. */
 export type IdentityRow = Omit<IdentityJson, 'email'>
 
+/** A passkey as JSON for PostgreSQL. */
+export interface PasskeyRow {
+  id: string
+  user_id: string
+  credential_id: string
+  /** Hexadecimal form of bytea. */
+  public_key: string
+  friendly_name: string
+  attestation: string
+  aaguid: string
+  sign_count: number
+  transports: string[]
+  backup_eligible: boolean
+  backed_up: boolean
+  user_verified: boolean
+  last_used_at: string | null
+  created_at: string
+}
+
 export interface ImportedUser {
   line: number
   /** Whether the line gave the id and the time of creation, or they were generated. */
@@ -34,6 +53,7 @@ export interface ImportedUser {
   hasOwnCreatedAt: boolean
   user: UserRow
   identities: IdentityRow[]
+  passkeys: PasskeyRow[]
 }
 
 const USER_COLUMNS = sql`id, aud, role, email, phone, password_hash, email_confirmed_at, phone_confirmed_at,
@@ -41,19 +61,27 @@ const USER_COLUMNS = sql`id, aud, role, email, phone, password_hash, email_confi
   created_at, updated_at`
 const IDENTITY_COLUMNS = sql`id, user_id, provider, provider_id, identity_data, last_sign_in_at, created_at, updated_at`
 
+const PASSKEY_COLUMNS = sql`id, user_id, credential_id, public_key, friendly_name, attestation, aaguid, sign_count,
+  transports, backup_eligible, backed_up, user_verified, last_used_at, created_at`
+
 /**
- * Inserts users and identities in one statement and returns the ids of the new ones. Skips a user whose id, address or
- * identity is taken. Throws a unique violation when two users of the batch have the same identity.
+ * Inserts users, identities and passkeys in one statement and returns the ids of the new ones. Skips a user whose id, address or
+ * identity is taken, or a passkey. Throws a unique violation when two users of the batch have one of these in common.
  */
 export async function insertUsers(db: Kysely<DB>, users: ImportedUser[]): Promise<Set<string>> {
   const rows = JSON.stringify(users.map(({ user }) => user))
   const identities = JSON.stringify(users.flatMap((each) => each.identities))
+  const passkeys = JSON.stringify(users.flatMap((each) => each.passkeys))
   const { rows: inserted } = await sql<{ id: string }>`
     with given_identities as (
       select * from json_populate_recordset(null::${sql.table('identities')}, ${identities}::json)
+    ), given_passkeys as (
+      select * from json_populate_recordset(null::${sql.table('passkeys')}, ${passkeys}::json)
     ), taken as materialized (
       select given.user_id
       from given_identities given join ${sql.table('identities')} held using (provider, provider_id)
+      union all
+      select given.user_id from given_passkeys given join ${sql.table('passkeys')} held using (credential_id)
     ), inserted as (
       insert into ${sql.table('users')} (${USER_COLUMNS})
       select ${USER_COLUMNS} from json_populate_recordset(null::${sql.table('users')}, ${rows}::json)
@@ -63,6 +91,9 @@ export async function insertUsers(db: Kysely<DB>, users: ImportedUser[]): Promis
     ), linked as (
       insert into ${sql.table('identities')} (${IDENTITY_COLUMNS})
       select ${IDENTITY_COLUMNS} from given_identities where user_id in (select id from inserted)
+    ), keyed as (
+      insert into ${sql.table('passkeys')} (${PASSKEY_COLUMNS})
+      select ${PASSKEY_COLUMNS} from given_passkeys where user_id in (select id from inserted)
     )
     select id from inserted`.execute(db)
   return new Set(inserted.map(({ id }) => id))

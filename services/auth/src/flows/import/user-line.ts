@@ -5,6 +5,7 @@ import { whyRefused } from '../../core/passwords/refused-hash.ts'
 import { UUID } from '../../db/uuid.ts'
 import type { IdentityRow, ImportedUser } from './import-users.store.ts'
 import { isGiven, type Json, orProblem, readMetadata, readText, readTime } from './line-fields.ts'
+import { readPasskeys } from './read-passkeys.ts'
 
 export interface LineDefaults {
   now: () => Date
@@ -44,6 +45,7 @@ export function parseUserLine(text: string, line: number, defaults: LineDefaults
       updated_at: readTime(json, 'updated_at') ?? now,
     },
     identities,
+    passkeys: readPasskeys(json, account, defaults.newId),
   }
 }
 

@@ -36,6 +36,8 @@ beforeAll(async () => {
     ...PASSKEYS,
     AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
     AUTH_PASSKEY_MAX_PASSKEYS_PER_USER: '2',
+    // One test waits for hours.
+    AUTH_JWT_EXP: '86400',
     AUTH_MAILER_NOTIFICATIONS_PASSKEY_ADDED_ENABLED: 'true',
     AUTH_MAILER_NOTIFICATIONS_PASSKEY_REMOVED_ENABLED: 'true',
   })
@@ -330,6 +332,12 @@ describe('signing in', () => {
   })
 
   test('whatever is wrong with the key, the answer is the same', async () => {
+    const countFailures = async () => {
+      const traits = { provider: 'passkey', error_code: 'webauthn_verification_failed' }
+      const found = `select count(*)::integer from audit_log_entries where payload -> 'traits' = $1::jsonb`
+      return (await service.deps.pool.query(found, [JSON.stringify(traits)])).rows[0].count
+    }
+    const before = await countFailures()
     const [passkey, other] = [await withPasskey(service), await withPasskey(service)]
     const deleted = await withPasskey(service)
     expect((await service.delete(`/passkeys/${deleted.passkeyId}`, deleted.auth)).status).toBe(204)
@@ -356,11 +364,7 @@ describe('signing in', () => {
     const unsigned = assertion(asked, passkey)
     unsigned.response.signature = assertion(asked, other).response.signature
     expect(await prove(service, asked.body.challenge_id, unsigned)).toMatchObject(FAILED)
-    const failures = await audited('login_failed', '00000000-0000-0000-0000-000000000000')
-    expect(failures.at(0).payload.traits).toEqual({
-      provider: 'passkey',
-      error_code: 'webauthn_verification_failed',
-    })
+    expect(await countFailures()).toBe(before + wrong.length + 1)
   })
 
   test('refuses what is no answer by name', async () => {

@@ -1,5 +1,7 @@
 import { command, printResult } from '@services/common/process/command-line'
 import { listMessages, type VisibleMessage } from '../../../core/outbox/messages.store.ts'
+import { type PasskeyBody, toPasskeyBody } from '../../../core/passkeys/passkey-shape.ts'
+import { listPasskeys } from '../../../core/passkeys/passkeys.store.ts'
 import { listLiveSessions } from '../../../core/sessions/session-info.ts'
 import { registeredBody } from '../../../core/sessions/user-answers.ts'
 import type { UserBody } from '../../../core/users/user-shape.ts'
@@ -11,24 +13,33 @@ const MAX_MESSAGES = 10
 
 type Session = Awaited<ReturnType<typeof listLiveSessions>>[number]
 
+interface Shown {
+  user: UserBody
+  passkeys: PasskeyBody[]
+  sessions: Session[]
+  messages: VisibleMessage[]
+}
+
 /** `users show`: all that explains to an operator why a user cannot sign in. */
 export const usersShow = command({
   name: 'users show',
-  summary: 'show a user with state, identities, second factors, sessions and latest messages',
+  summary: 'show a user with state, identities, second factors, passkeys, sessions and latest messages',
   operands: ['USER'],
   details: `${USER_OPERAND}\nOf messages it shows the latest ${MAX_MESSAGES}, without address and content.`,
   run: ({ operands: [name = ''], json }) =>
     onDatabase(async (deps) => {
       const user = await registeredBody(deps, deps.db, await findNamedUser(deps, name))
-      const [sessions, { rows: messages }] = await Promise.all([
+      const [passkeys, sessions, { rows: messages }] = await Promise.all([
+        listPasskeys(deps.db, user.id),
         listLiveSessions(deps, user.id),
         listMessages(deps.db, { userId: user.id }, { limit: MAX_MESSAGES, offset: 0 }),
       ])
-      printResult(json, { user, sessions, messages }, describe(user, sessions, messages))
+      const all = { user, passkeys: passkeys.map(toPasskeyBody), sessions, messages }
+      printResult(json, all, describe(all))
     }),
 })
 
-function describe(user: UserBody, sessions: Session[], messages: VisibleMessage[]): string {
+function describe({ user, passkeys, sessions, messages }: Shown): string {
   const until = user.banned_until && stateOf(user) === 'banned' ? ` until ${toMinute(user.banned_until)}` : ''
   const address = (value: string, provenAt: string | undefined) =>
     value === '' ? '-' : `${value}, ${provenAt ? `proven ${toMinute(provenAt)}` : 'not proven yet'}`
@@ -49,6 +60,7 @@ function describe(user: UserBody, sessions: Session[], messages: VisibleMessage[
       factor.status,
       factor.friendly_name ?? '',
     ]),
+    ...rows('passkeys', passkeys, ({ id, friendly_name: name, last_used_at: at }) => [id, name, toMinute(at)]),
     ...rows('sessions', sessions, ({ id, aal, refreshed_at: at, user_agent: agent }) => [
       id,
       aal,
