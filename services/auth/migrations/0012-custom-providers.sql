@@ -18,7 +18,7 @@ create table {{prefix}}custom_providers (
   -- Whether GET /settings shows it.
   listed boolean not null,
   email_optional boolean not null,
-  linking text not null check (linking in ('verified', 'never')),
+  linking text not null check (linking ~ '^(verified|never|group:[a-z0-9-]{1,32})$'),
   -- OpenID Connect
   issuer text,
   discovery_url text,

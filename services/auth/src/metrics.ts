@@ -8,12 +8,14 @@ import type { MessageChannel } from './db/tables.ts'
  * Accounts created by users. `method`: password, otp (a link or code requested for an unknown address), anonymous,
  * passkey.
  */
-export const countSignUp = (method: string) => signUps({ method })
+export const countSignUp = (method: string) => signUps({ method: bounded(method) })
 /**
  * `method`: password, otp (link or code redeemed), pkce (its code exchanged), id_token, web3, passkey. `result`: `ok`
  * or error code.
  */
-export const countSignIn = (method: string, result: string) => signIns({ method, result })
+export const countSignIn = (method: string, result: string) => signIns({ method: bounded(method), result })
+/** Counts providers of the admin API together, whose number has no bound. */
+const bounded = (method: string) => (method.startsWith('custom:') ? 'custom' : method)
 export const countRefresh = (result: string) => refreshes({ result })
 export const countReuseDetected = () => reuses({})
 /** `result`: current and repeated tokens of a device are accepted, replaced ones end it, unknown ones are ignored. */

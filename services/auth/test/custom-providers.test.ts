@@ -127,6 +127,21 @@ describe('at an OpenID provider', () => {
     expect((await userOf(await signInAt(service, corp, `/authorize?provider=${joins}`))).id).toBe(userId)
   })
 
+  test('providers of one group link with each other, and with no other way in', async () => {
+    const social = { linking: 'group:social' }
+    const [one, two, free] = [await addOpenId(social), await addOpenId(social, other), await addOpenId()]
+    const comeTo = async (identifier: string, at: OpenIdProvider, email: string) => {
+      at.next(person({ email }))
+      return signInAt(service, at, `/authorize?provider=${identifier}`)
+    }
+    const first = await userOf(await comeTo(one, corp, 'group@example.com'))
+    expect((await userOf(await comeTo(two, other, 'group@example.com'))).id).toBe(first.id)
+    expect(queryOf(await comeTo(free, corp, 'group@example.com')).error_code).toBe('email_exists')
+    const { userId } = await service.signedIn('outside@example.com')
+    expect(queryOf(await comeTo(one, corp, 'outside@example.com')).error_code).toBe('email_exists')
+    expect((await userOf(await comeTo(free, corp, 'outside@example.com'))).id).toBe(userId)
+  })
+
   test('a user links an account by hand, by a page that shows its name', async () => {
     const identifier = await addOpenId({ name: 'Corporate login' })
     const { auth, userId } = await service.signedIn()
@@ -417,6 +432,34 @@ test('switched off, no provider of the API signs in', async () => {
   expect((await off.get(`/authorize?provider=${identifier}`)).body.msg).toContain('Unsupported provider: ')
   const id_token = await corp.idToken(person())
   expect((await off.post('/token?grant_type=id_token', { provider: identifier, id_token })).status).toBe(400)
+})
+
+test('no secret, code or token follows a redirect of the provider', async () => {
+  const trap: string[] = []
+  const redirecting = createFarServer((request, response) => {
+    if (request.url?.startsWith('/trap')) trap.push(request.url)
+    response.writeHead(307, { location: '/trap' }).end()
+  }).listen(0, '127.0.0.1')
+  await once(redirecting, 'listening')
+  onTestFinished(() => {
+    redirecting.closeAllConnections()
+    redirecting.close()
+  })
+  const there = `http://127.0.0.1:${(redirecting.address() as AddressInfo).port}`
+  for (const [field, failure] of [
+    ['token_url', 'Unable to exchange external code'],
+    ['userinfo_url', 'Error getting user profile'],
+  ] as const) {
+    const identifier = await addPlain({ [field]: `${there}/x`, email_optional: true })
+    expect(queryOf(await signInAtForge(identifier, { sub: '1' })).error_description).toContain(failure)
+  }
+  expect(trap).toEqual([])
+})
+
+test('another base of the redirect address is what the provider gets', async () => {
+  const elsewhere = await service.with({ AUTH_CUSTOM_OAUTH_EXTERNAL_URL: 'https://auth.example/behind' })
+  const begun = await elsewhere.get(`/authorize?provider=${await addOpenId()}`)
+  expect(queryOf(begun).redirect_uri).toBe('https://auth.example/behind/callback')
 })
 
 test('addresses of a saved provider are checked again where they are used', async () => {

@@ -44,7 +44,6 @@ const givenOf = (factorId: string): Record<string, Given> => ({
       '/admin/generate_link',
     ].map((path) => [`POST ${path} body code_challenge_method`, { body: { code_challenge } }]),
   ),
-  'PUT /admin/custom-providers/{identifier} body linking': { id: 'custom:enum' },
   'PUT /user body code_challenge_method': { body: { code_challenge } },
   ...Object.fromEntries(
     ['/authorize', '/user/identities/authorize'].map((path) => [
@@ -66,11 +65,6 @@ test('each refusal of such a value names the others', async () => {
   const user = { authorization: `Bearer ${accessToken}` }
   const factor = await service.post('/factors', { factor_type: 'phone', friendly_name: 'phone', phone }, user)
   expect(factor.status).toBe(200)
-  const custom = {
-    ...{ provider_type: 'oauth2', identifier: 'custom:enum', name: 'Enum', client_id: 'client' },
-    ...{ authorization_url: 'https://8.8.8.8/a', token_url: 'https://8.8.8.8/t', userinfo_url: 'https://8.8.8.8/u' },
-  }
-  expect((await service.post('/admin/custom-providers', custom, service.admin)).status).toBe(201)
   const { body: document } = await service.get('/openapi.json')
   const members = enumMembers(document, givenOf(factor.body.id), crypto.randomUUID())
   expect(EXEMPT.filter((exempt) => !members.some(({ name }) => exempt.test(name)))).toEqual([])

@@ -62,12 +62,27 @@ const providerVariables = (title: string, emailOptional: boolean) =>
     URL: baseUrl('Base address that replaces the public one.'),
     EMAIL_OPTIONAL: boolean('Accounts without an e-mail address may sign in.', { default: String(emailOptional) }),
     SKIP_NONCE_CHECK: boolean('POST /token accepts id_tokens without checking their nonce.', { default: 'false' }),
-    LINKING: oneOf(
-      ['verified', 'never'],
-      'Whether an address verified by the provider links its account to the user with that address.',
+    LINKING: parsed(
+      'verified, never, group:name',
+      'Whether an address verified by the provider links its account to the user with that address. A group links its providers with each other only.',
       { default: 'verified' },
+      parseLinking,
     ),
   }) satisfies Variables
+
+export type LinkingRule = 'verified' | 'never' | `group:${string}`
+
+export const isLinkingRule = (text: string): text is LinkingRule =>
+  /^(verified|never|group:[a-z0-9-]{1,32})$/.test(text)
+
+/** Refusal of any other text, in words that complete "NAME …". */
+export const LINKING_RULES = 'must be verified, never or group: and up to 32 of a-z, 0-9 and -'
+
+function parseLinking(value: string): LinkingRule {
+  const rule = value.toLowerCase()
+  if (!isLinkingRule(rule)) throw new Error(LINKING_RULES)
+  return rule
+}
 
 const prefixOf = (name: string) => `EXTERNAL_${name.toUpperCase()}_`
 

@@ -391,7 +391,7 @@ interface CustomProvidersTable {
   enabled: boolean
   listed: boolean
   email_optional: boolean
-  linking: 'verified' | 'never'
+  linking: 'verified' | 'never' | `group:${string}`
   issuer: string | null
   discovery_url: string | null
   skip_nonce_check: boolean

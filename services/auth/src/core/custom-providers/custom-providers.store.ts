@@ -31,6 +31,19 @@ export const listShownProviders = (db: Kysely<DB>) =>
     .orderBy('identifier')
     .execute()
 
+/** Linking rules by identifier, of those that there are. */
+export async function linkingRulesOf(
+  db: Kysely<DB>,
+  identifiers: readonly string[],
+): Promise<Record<string, CustomProvider['linking']>> {
+  const rows = await db
+    .selectFrom('custom_providers')
+    .select(['identifier', 'linking'])
+    .where('identifier', 'in', identifiers)
+    .execute()
+  return Object.fromEntries(rows.map(({ identifier, linking }) => [identifier, linking]))
+}
+
 export async function countCustomProviders(db: Kysely<DB>): Promise<number> {
   const { count } = await db
     .selectFrom('custom_providers')

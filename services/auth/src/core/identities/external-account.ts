@@ -3,6 +3,7 @@
 import type { Transaction } from 'kysely'
 import type { CleanAccount } from '../../adapters/oauth/clean-account.ts'
 import type { ExternalEmail } from '../../adapters/oauth/provider.ts'
+import type { LinkingRule } from '../../config/external-providers.ts'
 import type { Config } from '../../config.ts'
 import type { DB, Metadata } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
@@ -14,13 +15,13 @@ import type { User } from '../users/users.store.ts'
 
 export type ExternalDeps = AuditDeps &
   NotifyDeps & {
-    config: Pick<Config, 'external' | 'jwt' | 'mail' | 'mfa' | 'sessions' | 'signup'>
+    config: Pick<Config, 'external' | 'jwt' | 'mail' | 'mfa' | 'sessions' | 'signup' | 'providers' | 'ownProviders'>
     now: () => Date
     newId: () => string
   }
 
 export interface ExternalSignIn {
-  provider: { name: string; settings: { linking: 'verified' | 'never' } }
+  provider: { name: string; settings: { linking: LinkingRule } }
   account: CleanAccount
   audience: string
   acceptLanguage: string | undefined

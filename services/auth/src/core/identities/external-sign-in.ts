@@ -1,5 +1,6 @@
 import type { Kysely, Transaction } from 'kysely'
 import { primaryEmail } from '../../adapters/oauth/clean-account.ts'
+import type { LinkingRule } from '../../config/external-providers.ts'
 import type { Config } from '../../config.ts'
 import type { DB } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
@@ -26,7 +27,7 @@ import { accountToLink } from './unproven-account.ts'
 type Deps = ExternalDeps & LinkMailDeps & BudgetDeps & QuestionDeps & { db: Kysely<DB>; config: Config }
 
 export interface ShownAccount extends Omit<ExternalSignIn, 'provider' | 'acceptLanguage'> {
-  provider: { name: string; settings: { linking: 'verified' | 'never'; emailOptional: boolean } }
+  provider: { name: string; settings: { linking: LinkingRule; emailOptional: boolean } }
   /** Context of the mail that confirms an address. */
   context: MailContext
   /** null: a sign-in. */

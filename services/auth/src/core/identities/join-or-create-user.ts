@@ -26,6 +26,7 @@ import {
   mergeIfItFits,
 } from './external-account.ts'
 import { findIdentity, forgetRegistrant, insertIdentity } from './identities.store.ts'
+import { mayLink } from './linking-rules.ts'
 import { blankUser, refuseVanishedAccount } from './new-account.ts'
 import { signInAgain } from './sign-in-again.ts'
 
@@ -91,7 +92,7 @@ async function joinOrCreate(deps: Deps, trx: Transaction<DB>, log: AuditLog, sig
   if (registrant && isBannedInUse(registrant, 'email', deps.now())) throw apiError('user_banned')
   // It never proved the address, so its prover is not banned.
   const isRegistrantBanned = isBanned({ banned_until: registrant?.banned_until ?? null }, deps.now())
-  if (provider.settings.linking === 'never' || isRegistrantBanned) {
+  if (isRegistrantBanned || !(await mayLink(deps.config, trx, provider.settings.linking, owner))) {
     if (owner) throw apiError('email_exists')
     return createInsteadOf(deps, trx, log, signIn, registrants)
   }

@@ -43,7 +43,7 @@ const ProviderShape = Type.Object(
     enabled: Type.Boolean(),
     listed: Type.Boolean({ description: 'Whether GET /settings shows it.' }),
     email_optional: Type.Boolean(),
-    linking: choiceOf(['verified', 'never']),
+    linking: Type.String(),
     ...{ issuer: Text, discovery_url: Text, skip_nonce_check: Type.Optional(Type.Boolean()) },
     discovery_document: Type.Optional(DiscoveryShape),
     ...{ authorization_url: Text, token_url: Text, userinfo_url: Text, jwks_uri: Text },

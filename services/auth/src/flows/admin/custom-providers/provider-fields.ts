@@ -1,6 +1,7 @@
 // Rules of the fields of a provider, in the order that contract/auth-custom-providers.md gives them.
 import { type Static, Type } from 'typebox'
 import { discoveryAddress } from '../../../adapters/described-providers/discovery.ts'
+import { isLinkingRule, LINKING_RULES } from '../../../config/external-providers.ts'
 import { isIdentifier } from '../../../core/custom-providers/find-custom-provider.ts'
 import type { CustomProvider } from '../../../db/tables.ts'
 import { apiError } from '../../../errors.ts'
@@ -23,7 +24,7 @@ const changeable = {
   enabled: Flag,
   listed: Flag,
   email_optional: Flag,
-  linking: Type.Optional(choiceOf(['verified', 'never'])),
+  linking: Type.Optional(Type.String({ description: 'verified, never, or group: and a name.' })),
   issuer: Text,
   skip_nonce_check: Flag,
   authorization_url: Text,
@@ -137,7 +138,7 @@ function checked(fields: ProviderFields): ProviderFields {
   if ((fields.client_secret?.length ?? 0) > MAX_SECRET) {
     throw invalid(`client_secret must be at most ${MAX_SECRET} characters long`)
   }
-  if (!['verified', 'never'].includes(fields.linking)) throw invalid("linking must be either 'verified' or 'never'")
+  if (!isLinkingRule(fields.linking)) throw invalid(`linking ${LINKING_RULES}`)
   const ofType = fields.provider_type === 'oidc' ? openIdFields(fields) : oauth2Fields(fields)
   checkParameters(fields.authorization_params)
   checkMapping(fields.attribute_mapping)
