@@ -1,6 +1,8 @@
-// Clips of others beside slow ones, each made in full. The order of waiting clips: fairness.test.ts.
+// Clips of others beside slow and deleted ones, each made in full. The order of waiting clips: fairness.test.ts.
+import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { transcodeSource } from '../src/make/jobs/transcode-source.ts'
 import { gif, withComment } from './gif-bytes.ts'
 import { heldFfmpeg } from './held-ffmpeg.ts'
 import { createDatabase, idIn, startTestService, type TestService } from './service.ts'
@@ -54,4 +56,29 @@ test.each([
   for (const id of bombs.slice(0, 3)) expect((await service.get(`/f/${id}.mp4`)).status).toBe(200)
   for (const each of services) await each.close()
   await database.drop()
+})
+
+test('a clip that arrives while its deleted source is dropped is made, in either order', async () => {
+  const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
+  const ids = []
+  for (let n = 0; n < 6; n++) {
+    const bytes = picture(30 + n)
+    const first = idIn(await service.upload(bytes, [], later))
+    await service.call('DELETE', `/media/${first}`, { headers: { token: service.token } })
+    const { rows } = await service.deps.pool.query('select id from sources where clip_count = 0')
+    const job = {
+      id: randomUUID(),
+      data: { sourceId: rows[0].id },
+      retryCount: 0,
+      signal: new AbortController().signal,
+    }
+    const [again] = await Promise.all([service.upload(bytes, [], later), transcodeSource(service.deps, job)])
+    expect(again.status).toBe(201)
+    ids.push(idIn(again))
+  }
+  await service.startWorker()
+  const isReady = async (id: string) =>
+    (await service.get(`/media/${id}`, { token: service.token })).body.success.state === 'ready'
+  for (const id of ids) await expect.poll(() => isReady(id)).toBe(true)
+  await service.close()
 })

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'vitest'
@@ -264,31 +263,6 @@ test('deleting waiting clips frees no queue share: other tokens are let in, and 
   // Deleted clips leave neither source nor original; their turns came first. Housekeeping deletes the other original.
   await expect.poll(() => service.traces()).toMatchObject({ sources: 1, files: { length: 5 } })
   expect(await addAndDelete(34)).toBe(204)
-  await service.close()
-})
-
-test('a clip that arrives while its deleted source is dropped is made, in either order', async () => {
-  const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
-  const ids = []
-  for (let n = 0; n < 6; n++) {
-    const bytes = picture(30 + n)
-    const first = idIn(await service.upload(bytes, [], later))
-    await service.call('DELETE', `/media/${first}`, { headers: { token: service.token } })
-    const { rows } = await service.deps.pool.query('select id from sources where clip_count = 0')
-    const job = {
-      id: randomUUID(),
-      data: { sourceId: rows[0].id },
-      retryCount: 0,
-      signal: new AbortController().signal,
-    }
-    const [again] = await Promise.all([service.upload(bytes, [], later), transcodeSource(service.deps, job)])
-    expect(again.status).toBe(201)
-    ids.push(idIn(again))
-  }
-  await service.startWorker()
-  const isReady = async (id: string) =>
-    (await service.get(`/media/${id}`, { token: service.token })).body.success.state === 'ready'
-  for (const id of ids) await expect.poll(() => isReady(id)).toBe(true)
   await service.close()
 })
 

@@ -1,4 +1,4 @@
-// Variants whose encoders have much to do, and all sizes of a still. The others: variants.test.ts.
+// Variants whose encoders have much to do, and all fixed sizes. The others: variants.test.ts.
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import sharp from 'sharp'
@@ -42,6 +42,37 @@ async function inspected({ bytes }: Answer, ending: string) {
   await writeFile(path, bytes)
   return inspect(path)
 }
+
+test('animated variants and videos are made in the background, in their size, length and format', async () => {
+  const id = idIn(await service.ready(await wideClip()))
+  const first = await service.get(`/f/${id}/w240.gif`)
+  expect([first.status, first.headers.get('retry-after')]).toEqual([202, '2'])
+  for (const width of [240, 320]) {
+    const answer = await made(`/f/${id}/w${width}.gif`)
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'image/gif'])
+    const { streams, format } = await inspected(answer, 'gif')
+    expect(streams[0]).toMatchObject({ codec_name: 'gif', width, height: width / 5 })
+    expect(Number(format.duration)).toBeCloseTo(1.4, 1)
+    const webp = await made(`/f/${id}/w${width}.anim.webp`)
+    expect([webp.status, webp.headers.get('content-type')]).toEqual([200, 'image/webp'])
+    const { pages, pageHeight, delay, loop } = await sharp(webp.bytes, { animated: true }).metadata()
+    expect({ pages, pageHeight, loop }).toMatchObject({ pageHeight: width / 5, loop: 0 })
+    expect(pages).toBeGreaterThan(10)
+    expect(delay?.slice(0, -1).every((ms) => ms === 100)).toBe(true)
+  }
+  const mp4 = await made(`/f/${id}/w480.mp4`)
+  expect([mp4.status, mp4.headers.get('content-type')]).toEqual([200, 'video/mp4'])
+  const { streams, format } = await inspected(mp4, 'mp4')
+  expect(streams.map(({ codec_name }) => codec_name)).toEqual(['h264', 'aac'])
+  expect(streams[0]).toMatchObject({ width: 480, height: 96, nb_read_frames: '14' })
+  expect(Number(format.duration)).toBeCloseTo(1.4, 1)
+  expect(mp4.bytes.length).toBeLessThan((await service.get(`/f/${id}.mp4`)).bytes.length)
+  const { rows } = await service.deps.pool.query(
+    'select name from variants join clips using (source_id) where id = $1',
+    [id],
+  )
+  expect(rows.map(({ name }) => name)).toEqual(expect.arrayContaining(['w240.anim.webp', 'w240.gif', 'w480.mp4']))
+})
 
 test('every still of the fixed set is answered at once, in its size and format, with the headers of files', async () => {
   const id = idIn(await service.ready(await wideClip()))

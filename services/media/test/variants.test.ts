@@ -89,36 +89,6 @@ test('a frame of the end that could not be decoded is the last frame', async ({ 
   expect([answer.status, (await sharp(answer.bytes).metadata()).width]).toEqual([200, 64])
 })
 
-test('animated variants and videos are made in the background, in their size, length and format', async ({
-  service,
-}) => {
-  const id = idIn(await service.ready(await wideClip()))
-  const first = await service.get(`/f/${id}/w240.gif`)
-  expect([first.status, first.headers.get('retry-after')]).toEqual([202, '2'])
-  for (const width of [240, 320]) {
-    const answer = await made(service, `/f/${id}/w${width}.gif`)
-    expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'image/gif'])
-    const { streams, format } = await inspected(service, answer, 'gif')
-    expect(streams[0]).toMatchObject({ codec_name: 'gif', width, height: width / 5 })
-    expect(Number(format.duration)).toBeCloseTo(1.4, 1)
-    const webp = await made(service, `/f/${id}/w${width}.anim.webp`)
-    expect([webp.status, webp.headers.get('content-type')]).toEqual([200, 'image/webp'])
-    const { pages, pageHeight, delay, loop } = await sharp(webp.bytes, { animated: true }).metadata()
-    expect({ pages, pageHeight, loop }).toMatchObject({ pageHeight: width / 5, loop: 0 })
-    expect(pages).toBeGreaterThan(10)
-    expect(delay?.slice(0, -1).every((ms) => ms === 100)).toBe(true)
-  }
-  const mp4 = await made(service, `/f/${id}/w480.mp4`)
-  expect([mp4.status, mp4.headers.get('content-type')]).toEqual([200, 'video/mp4'])
-  const { streams, format } = await inspected(service, mp4, 'mp4')
-  expect(streams.map(({ codec_name }) => codec_name)).toEqual(['h264', 'aac'])
-  expect(streams[0]).toMatchObject({ width: 480, height: 96, nb_read_frames: '14' })
-  expect(Number(format.duration)).toBeCloseTo(1.4, 1)
-  expect(mp4.bytes.length).toBeLessThan((await service.get(`/f/${id}.mp4`)).bytes.length)
-  const names = (await rowsOf(service, id)).map(({ name }) => name)
-  expect(names).toEqual(expect.arrayContaining(['w240.anim.webp', 'w240.gif', 'w480.mp4']))
-})
-
 test('a transparent clip has transparent animated variants', async ({ service }) => {
   const frame = { delay: 20, transparent: 1 as const, disposal: 2 }
   const id = idIn(await service.upload(gif(400, 60, [{ ...frame, color: 1 }, frame, { ...frame, color: 1 }])))
