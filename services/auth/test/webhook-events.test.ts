@@ -37,6 +37,7 @@ beforeAll(async () => {
     AUTH_RATE_LIMIT_VERIFY: '1000',
     AUTH_RATE_LIMIT_FAILED_SIGN_INS: '1',
     AUTH_EGRESS_ALLOW_CIDRS: '127.0.0.0/8',
+    AUTH_MFA_TRUSTED_DEVICE_TTL: '30d',
   })
   await addPausedReceiver(service)
   confirming = await service.with({ AUTH_MAILER_AUTOCONFIRM: 'true', AUTH_SMS_AUTOCONFIRM: 'true' })
@@ -142,6 +143,15 @@ const WAYS: [string, string[], Way][] = [
     async () => {
       const { email } = await byUser()
       return () => signInAgain(service, email)
+    },
+  ],
+  [
+    'a sign-in by password with a trusted device',
+    [SIGNED_IN],
+    async () => {
+      const { email, auth } = await withTotp(service)
+      const { token } = (await post('/factors/trusted-devices', {}, auth)).body
+      return () => post('/token?grant_type=password', { email, password }, { 'x-device-token': token })
     },
   ],
   [

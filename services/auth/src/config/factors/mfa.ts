@@ -37,7 +37,7 @@ export const mfaVariables = {
   }),
   MFA_MAX_VERIFIED_FACTORS: integer('Maximum proven second factors per user.', { default: '10', min: 1, max: 100 }),
   MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY: integer(
-    'Challenges and verifications per minute of one second factor by one session; twice as many per client address.',
+    'Challenges and verifications per minute of one second factor by one session; twice as many per client address, and as many tokens of trusted devices.',
     { default: '15', min: 1 },
   ),
   MFA_PHONE_OTP_LENGTH: integer('Digits of codes sent to a second factor.', { default: '6', min: 6, max: 10 }),
