@@ -88,7 +88,8 @@ export async function openDeps(
     const deps = await makeDeps(config, log, parts, clock ? { ...overrides, now: clock.now } : overrides)
     await storeSettingsReceiver(deps)
     await deps.events.refresh()
-    const stopWatching = deps.events.start()
+    // Where the clock is given, no time passes by itself, and each look is asked for.
+    const stopWatching = clock ? deps.events.start() : () => {}
     const stopObserving = config.telemetry.metrics ? observeService('auth', parts) : () => {}
     if (config.telemetry.metrics) {
       startCounters()
