@@ -100,6 +100,19 @@ test('a hook that hangs is the error of the request after its time limit', async
   })
 })
 
+test('requests at once all ask the hook, and none waits for the answer to another', async ({ waiting }) => {
+  const { receiver } = waiting
+  const service = await waiting.service.with({ AUTH_HOOK_SEND_EMAIL_TIMEOUT: '15s' })
+  const held: (() => void)[] = []
+  receiver.answer((response, body) => {
+    held.push(() => answers({})(response, body))
+    if (held.length === 3) for (const answer of held) answer()
+  })
+  const requests = [1, 2, 3].map((i) => service.post('/otp', { email: `at-once-${i}@example.com` }))
+  expect((await Promise.all(requests)).map(({ status }) => status)).toEqual([200, 200, 200])
+  await service.close()
+})
+
 test('a hook may ask the service about the user meanwhile, whose row no transaction holds', async ({
   waiting: { service, receiver },
 }) => {

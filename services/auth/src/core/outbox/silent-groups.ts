@@ -34,11 +34,15 @@ export function createSilentGroups() {
     if (ended === isLate && !states.has(group)) set(group, 'silent')
   }
   return {
-    /** Makes the attempt of a job. Throws NotAttempted instead if its group was not answered last and has its slot. */
+    /**
+     * Makes the attempt of a job. Throws NotAttempted instead if its group was not answered last and has its slot. An
+     * attempt without a group is a request's own: it takes no slot of the queue.
+     */
     async withSlot(
-      { group = '', retryCount }: Pick<QueueJob<unknown>, 'group' | 'retryCount'>,
+      { group, retryCount }: Pick<QueueJob<unknown>, 'group' | 'retryCount'>,
       attempt: () => Promise<void>,
     ): Promise<void> {
+      if (group === undefined) return attempt()
       const before = underWay.get(group)
       if (before && !states.has(group)) await waitForFirst(group, before.first)
       const state = states.get(group)
@@ -61,7 +65,8 @@ export function createSilentGroups() {
      * Sends a message and learns from the upstream's answer, or its silence. Any other failure says nothing of the
      * group.
      */
-    async observe<Result>(group = '', send: () => Promise<Result>): Promise<Result> {
+    async observe<Result>(group: string | undefined, send: () => Promise<Result>): Promise<Result> {
+      if (group === undefined) return send()
       try {
         const result = await send()
         set(group, 'answered')
