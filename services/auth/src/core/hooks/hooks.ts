@@ -43,6 +43,11 @@ interface Asking {
 /** Connections to another database; each call holds one for its duration. */
 const MAX_CONNECTIONS = 10
 
+const failures = new WeakMap<object, HookPoint>()
+
+/** Returns the hook that refused, or gave no answer; undefined for any other failure. */
+export const hookBehind = (error: unknown): HookPoint | undefined => failures.get(Object(error))
+
 export function createHooks({ db, log: processLog, now, newId, config }: HooksDeps) {
   const { hooks } = config
   const others = new Map<string, ReturnType<typeof openDatabase>>()
@@ -109,6 +114,7 @@ export function createHooks({ db, log: processLog, now, newId, config }: HooksDe
         return members
       } catch (error) {
         report(resultOf(error), error)
+        failures.set(Object(error), point)
         throw error
       }
     },

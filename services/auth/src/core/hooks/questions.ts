@@ -11,7 +11,7 @@ import type { Hooks } from './hooks.ts'
 import type { HookAnswers, HookPayloads } from './payloads.ts'
 
 export interface QuestionDeps {
-  hooks: Pick<Hooks, 'has' | 'isWithin' | 'ask'>
+  hooks: Pick<Hooks, 'has' | 'isWithin' | 'ask' | 'waitAsLong'>
   newId: () => string
   newRowId: () => string
 }
@@ -36,8 +36,10 @@ export interface Questions {
     key: string,
     payload: HookPayloads[Point],
   ): Promise<Asked<Point>>
-  /** Runs `work`, unless the transaction is rolled back. */
-  afterwards(work: () => Promise<void>): void
+  /** Asks once the transaction has committed; a failure is that of the request. */
+  tell<Point extends HookPoint>(point: Point, read: () => Promise<HookPayloads[Point] | undefined>): void
+  /** Waits after the transaction as long as a question takes, where there was none to ask. */
+  pretend(point: HookPoint): void
 }
 
 /** Ends a run of the transaction. */
@@ -83,7 +85,12 @@ export async function withHooks<Deps extends QuestionDeps, Result>(
         if (!asked) throw new Unanswered(key, ask)
         return asked as Asked<typeof point>
       },
-      afterwards: (work) => void later.push(work),
+      tell: (point, read) =>
+        void later.push(async () => {
+          const payload = await read()
+          if (payload) await hooks.ask(point, log, payload)
+        }),
+      pretend: (point) => void later.push(() => hooks.waitAsLong(point)),
     }
     try {
       const ids = { newId: newId.fromStart(), newRowId: newRowId.fromStart() }

@@ -6,7 +6,7 @@ import type { DB } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
 import { countSignUp } from '../../metrics.ts'
 import { type AuditLog, audit } from '../audit/audit.ts'
-import { type Asking, type QuestionDeps, withHooks } from '../hooks/questions.ts'
+import { type Asking, withHooks } from '../hooks/questions.ts'
 import { claimOf, recordClaim } from '../users/address-claims.ts'
 import { isBanned } from '../users/is-banned.ts'
 import { isPending } from '../users/proven-addresses.ts'
@@ -15,16 +15,17 @@ import { beginEmailChange } from '../verification-messages/address-change.ts'
 import { sendConfirmation } from '../verification-messages/confirmation.ts'
 import type { LinkMailDeps, MailContext } from '../verification-messages/link-mail.ts'
 import type { BudgetDeps } from '../verification-messages/message-budget.ts'
+import type { AdmitDeps } from './admit-user.ts'
 import { type ExternalDeps, type ExternalSignIn, type ExternalUser, unverifiedEmail } from './external-account.ts'
 import { lockExternalAccount } from './identities.store.ts'
 import { findOrCreateExternalUser } from './join-or-create-user.ts'
 import { acceptInvitation, type Linking, linkIdentity } from './link-identity.ts'
 import { newAccount } from './new-account.ts'
 import { registerAddress } from './register-address.ts'
-import { isChangeSent, isSent, type RequestedEmail } from './request-email.ts'
+import { isChangeSent, isSent, isSentIn, type RequestedEmail } from './request-email.ts'
 import { accountToLink } from './unproven-account.ts'
 
-type Deps = ExternalDeps & LinkMailDeps & BudgetDeps & QuestionDeps & { db: Kysely<DB>; config: Config }
+type Deps = ExternalDeps & LinkMailDeps & BudgetDeps & AdmitDeps & { db: Kysely<DB>; config: Config }
 
 export interface ShownAccount extends Omit<ExternalSignIn, 'provider' | 'acceptLanguage'> {
   provider: { name: string; settings: { linking: LinkingRule; emailOptional: boolean } }
@@ -93,7 +94,7 @@ const identityOf = (user: User, { provider, account }: ShownAccount): string | u
   user.identities.find(({ provider: name, provider_id: sub }) => name === provider.name && sub === account.sub)?.id
 
 async function findUser(
-  deps: Deps,
+  deps: Asking<Deps>,
   trx: Transaction<DB>,
   log: AuditLog,
   shown: ShownAccount,
@@ -130,16 +131,18 @@ async function isRegistrationSent(deps: Deps, log: AuditLog, shown: ShownAccount
   // Stored even if limits refuse the mail.
   await deps.db.transaction().execute((trx) => recordClaim(trx, claim))
   let isNew = false
-  const isMailed = await isSent(deps, address.value, async (trx) => {
-    isNew = await registerAddress(deps, trx, log, { account, claim, order: { context, external: toLink } })
-  })
+  const register = (asking: Asking<Deps>) =>
+    deps.db.transaction().execute(async (trx) => {
+      isNew = await registerAddress(asking, trx, log, { account, claim, order: { context, external: toLink } })
+    })
+  const isMailed = await isSent(deps, address.value, () => withHooks(deps, log, register))
   if (isNew) countSignUp(provider.name)
   return isMailed
 }
 
 /** Sends the link that confirms a pending account with an identity: an admin may have withdrawn the proof. */
 const isConfirmationSent = (deps: Deps, log: AuditLog, { userId, email, context }: RequestedEmail) =>
-  isSent(deps, email, async (trx) => {
+  isSentIn(deps, email, async (trx) => {
     const account = await lockAndReadUser(trx, userId)
     if (!account) return
     const address = { channel: 'email', value: email } as const

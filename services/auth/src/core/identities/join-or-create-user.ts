@@ -8,6 +8,7 @@ import { NIL_UUID } from '../../db/uuid.ts'
 import { apiError } from '../../errors.ts'
 import { type AuditLog, audit } from '../audit/audit.ts'
 import { hasVerifiedFactor } from '../factors/assurance.ts'
+import type { Asking } from '../hooks/questions.ts'
 import { notify } from '../outbox/notify.ts'
 import { confirmAddress, findUserIdsByEmails } from '../users/addresses.store.ts'
 import { changeUser, noAddress } from '../users/change-user.store.ts'
@@ -17,8 +18,9 @@ import { isBanned } from '../users/is-banned.ts'
 import { refreshProviders } from '../users/metadata.store.ts'
 import { dropAddress, lockRegistrant, type Registrant, releaseAddress } from '../users/registrants.store.ts'
 import { findUserById, insertUser, type LockedAccount, lockAndReadUser, type User } from '../users/users.store.ts'
+import { type AdmitDeps, admitUser, announceUser } from './admit-user.ts'
 import {
-  type ExternalDeps as Deps,
+  type ExternalDeps,
   type ExternalSignIn,
   type ExternalUser,
   type Found,
@@ -29,6 +31,8 @@ import { findIdentity, forgetRegistrant, insertIdentity } from './identities.sto
 import { mayLink } from './linking-rules.ts'
 import { blankUser, refuseVanishedAccount } from './new-account.ts'
 import { signInAgain } from './sign-in-again.ts'
+
+type Deps = Asking<ExternalDeps & AdmitDeps>
 
 /**
  * Finds the user of a locked account at a provider: known, linked now, or new. `unproven`: an unknown account, of which
@@ -116,7 +120,7 @@ async function createExternalUser(deps: Deps, trx: Transaction<DB>, { provider, 
   const isAssumed = ownEmail !== undefined && !ownEmail.verified && config.mail.autoconfirm
   const data = identityData(account, email)
   const id = deps.newId()
-  const isInserted = await insertUser(trx, {
+  const user = {
     ...blankUser(id, audience, config.jwt.defaultRole, now),
     email: ownEmail?.email ?? null,
     email_confirmed_at: ownEmail?.verified || isAssumed ? now : null,
@@ -125,8 +129,10 @@ async function createExternalUser(deps: Deps, trx: Transaction<DB>, { provider, 
     email_change_sent_at: reportedEmail ? now : null,
     app_metadata: { provider: provider.name, providers: [provider.name] },
     user_metadata: data,
-  })
-  if (!isInserted) return undefined
+  }
+  await admitUser(deps, trx, user)
+  if (!(await insertUser(trx, user))) return undefined
+  announceUser(deps, id)
   const identity = { id: deps.newId(), userId: id, provider: provider.name, providerId: account.sub, data, now }
   await insertIdentity(trx, identity)
   return { userId: id, isNew: true, reportedEmail }

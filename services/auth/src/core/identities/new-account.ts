@@ -1,12 +1,9 @@
-import type { Transaction } from 'kysely'
 import type { Config } from '../../config.ts'
-import type { Claim, DB, Metadata } from '../../db/tables.ts'
+import type { Claim, Metadata } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
 import type { Address } from '../users/address.ts'
 import { registeredData } from '../users/proven-addresses.ts'
-import { type ReleaseDeps, releaseAddress } from '../users/registrants.store.ts'
-import { findUserByAddress, insertUser, NEVER_SENT, type User } from '../users/users.store.ts'
-import { insertIdentity } from './identities.store.ts'
+import { NEVER_SENT, type User } from '../users/users.store.ts'
 
 /** Makes a user without addresses or data, which flows fill in. */
 export function blankUser(id: string, aud: string, role: string, now: Date): User {
@@ -47,12 +44,11 @@ export interface Account {
 /** Makes the user and identity of a sign-up. The caller's data overrides no facts and adds no address. */
 export function newAccount(
   deps: { config: Pick<Config, 'jwt'>; newId: () => string; now: () => Date },
-  { address, data, audience }: { address: Address; data: Metadata; audience: string },
+  { address, data, audience, id = deps.newId() }: { address: Address; data: Metadata; audience: string; id?: string },
   passwordHash: string | null,
 ): Account {
   const { channel, value } = address
   const now = deps.now()
-  const id = deps.newId()
   const identityData = registeredData(id, address, data)
   const user = {
     ...blankUser(id, audience, deps.config.jwt.defaultRole, now),
@@ -90,20 +86,6 @@ export const withClaim = ({ user, address }: Account, { password_hash: passwordH
 export function confirmed({ user, address, passwordHash }: Account): Account {
   const verified = withData(user, { ...user.user_metadata, [`${address.channel}_verified`]: true })
   return { user: { ...verified, [`${address.channel}_confirmed_at`]: user.created_at }, address, passwordHash }
-}
-
-/** Inserts an account and returns the id of the user with the address, new or not. A confirmed address is assumed. */
-export async function insertAccount(deps: ReleaseDeps, trx: Transaction<DB>, account: Account): Promise<string> {
-  const { user, address, passwordHash } = account
-  await releaseAddress(deps, trx, address, user.aud)
-  const isAssumed = user[`${address.channel}_confirmed_at`] !== null
-  if (!(await insertUser(trx, { ...user, password_hash: passwordHash, [`${address.channel}_assumed`]: isAssumed }))) {
-    return (await findUserByAddress(trx, address, user.aud))?.id ?? refuseVanishedAccount()
-  }
-  for (const { id, provider, provider_id: providerId, identity_data: data } of user.identities) {
-    await insertIdentity(trx, { id, userId: user.id, provider, providerId, data, now: deps.now() })
-  }
-  return user.id
 }
 
 /** Refuses when the account with the address was deleted meanwhile; a retry finds the address free. */

@@ -2,14 +2,17 @@ import type { Kysely, Transaction } from 'kysely'
 import type { Config } from '../../config.ts'
 import type { DB } from '../../db/tables.ts'
 import { type AuditDeps, type AuditLog, audit } from '../audit/audit.ts'
+import type { Asking } from '../hooks/questions.ts'
 import type { AddressClaim } from '../users/address-claims.store.ts'
 import { recordClaim } from '../users/address-claims.ts'
 import { lockAndReadUser } from '../users/users.store.ts'
 import { type ConfirmationOrder, sendConfirmation } from '../verification-messages/confirmation.ts'
 import type { LinkMailDeps } from '../verification-messages/link-mail.ts'
-import { type Account, insertAccount, refuseVanishedAccount, withClaim } from './new-account.ts'
+import type { AdmitDeps } from './admit-user.ts'
+import { insertAccount } from './insert-account.ts'
+import { type Account, refuseVanishedAccount, withClaim } from './new-account.ts'
 
-type Deps = AuditDeps & LinkMailDeps & { db: Kysely<DB>; config: Config }
+type Deps = Asking<AuditDeps & LinkMailDeps & AdmitDeps & { db: Kysely<DB>; config: Config }>
 
 /**
  * Registers an address that waits for its proof and sends its owner the link or code. An account that has the address

@@ -1,6 +1,7 @@
 import { ApiError } from '@services/common/errors'
 import type { Kysely, Transaction } from 'kysely'
 import type { DB } from '../../db/tables.ts'
+import { hookBehind } from '../hooks/hooks.ts'
 import type { Pkce } from '../one-time-tokens/pkce.ts'
 import { isEmailTaken } from '../users/addresses.store.ts'
 import { hasRegistrant } from '../users/registrants.store.ts'
@@ -23,7 +24,7 @@ export interface RequestedEmail {
 
 /** Sends the link that gives an account in use the address that it requests. For a taken one nothing leaves. */
 export const isChangeSent = (deps: RequestMailDeps, { userId, email, context, sessionId, pkce }: RequestedEmail) =>
-  isSent(deps, email, async (trx) => {
+  isSentIn(deps, email, async (trx) => {
     const user = await lockAndReadUser(trx, userId)
     if (user?.email_change !== email) return
     const held = { address: { channel: 'email', value: email }, audience: user.aud, exceptId: userId } as const
@@ -32,19 +33,18 @@ export const isChangeSent = (deps: RequestMailDeps, { userId, email, context, se
     await sendEmailChange(deps, trx, user, email, { context, sessionId, delivery, pkce })
   })
 
-/** Sends a mail in a transaction of its own, because limits are counted outside of one. False: a limit refused it. */
-export async function isSent(
-  deps: RequestMailDeps,
-  email: string,
-  send: (trx: Transaction<DB>) => Promise<void>,
-): Promise<boolean> {
+/** Sends a mail in a transaction of its own. */
+export const isSentIn = (deps: RequestMailDeps, email: string, send: (trx: Transaction<DB>) => Promise<void>) =>
+  isSent(deps, email, () => deps.db.transaction().execute(send))
+
+/** Sends a mail by work that has its own transaction: limits are counted outside of one. False: a limit refused it. */
+export async function isSent(deps: RequestMailDeps, email: string, work: () => Promise<void>): Promise<boolean> {
   const address = { channel: 'email', value: email } as const
-  const work = () => deps.db.transaction().execute(send)
   try {
     await withinGaps(deps, [{ kind: 'confirmation', key: email }], () => withMessagesCounted(deps, [address], work))
     return true
   } catch (error) {
-    if (error instanceof ApiError) return false
+    if (error instanceof ApiError && !hookBehind(error)) return false
     throw error
   }
 }

@@ -45,6 +45,8 @@ export interface MessageRequest {
   /** Only for sign_in: whether an unknown address becomes an account, and its user_metadata. */
   createUser?: boolean
   data?: Metadata
+  /** Id of the account that the hook before-user-created has admitted; it was not asked without one. */
+  admittedId?: string | undefined
   /** The address is over its cap: a message goes only to a proven one, with a code too long to be guessed. */
   isOverCap?: boolean
   /** Settings of the instance that received the request. */
@@ -75,7 +77,11 @@ function gapKindOf({ type, address }: Pick<MessageRequest, 'type' | 'address'>):
   return type === 'confirmation' ? 'confirmation' : 'sign_in_link'
 }
 
-type MessageInput = Omit<MessageRequest, 'messageId' | 'settings'> & Requester & { clientAddress?: string | undefined }
+interface MessageInput extends Omit<MessageRequest, 'messageId' | 'settings' | 'admittedId'>, Requester {
+  clientAddress?: string | undefined
+  /** Asks about the account of an unknown address, and returns its id. Throws a refusal. */
+  admit?: () => Promise<string | undefined>
+}
 
 interface RequestDeps extends BudgetDeps, SendGapDeps, OutboxDeps {
   config: Config
@@ -90,7 +96,7 @@ interface RequestDeps extends BudgetDeps, SendGapDeps, OutboxDeps {
  */
 export async function requestMessage(
   deps: RequestDeps,
-  { clientAddress, network, trustedNetwork, ...input }: MessageInput,
+  { clientAddress, network, trustedNetwork, admit, ...input }: MessageInput,
   answer?: (request: MessageRequest) => Promise<void>,
 ): Promise<string> {
   const { address, type, audience, data = {} } = input
@@ -103,7 +109,9 @@ export async function requestMessage(
   const request: MessageRequest = { ...input, messageId: deps.newId(), settings: requestSettings(deps.config) }
   const isTest = isTestAddress(deps, address)
   const isAnsweredHere = isTest || isAttemptedFirst(deps.firstAttempts, address)
-  const queueRequest = (isOverCap = false) => {
+  const queueRequest = async (isOverCap = false) => {
+    // Over the cap no account is made.
+    request.admittedId = isOverCap ? undefined : await admit?.()
     if (isAnsweredHere && answer) return answer({ ...request, isOverCap })
     const sealed = seal(deps.outboxKey, { ...request, isOverCap })
     const job: MessageRequestJob = { sealed, notBefore: notBefore(deps) }

@@ -4,6 +4,8 @@ import { withHeaders } from '@services/common/http/route-schema'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { parseChannel } from '../../adapters/sms/parse-channel.ts'
+import { admitLater } from '../../core/identities/admit-user.ts'
+import { newAccount } from '../../core/identities/new-account.ts'
 import { parsePkce } from '../../core/one-time-tokens/pkce.ts'
 import { FreeForm, requireModestMetadata } from '../../core/users/metadata.ts'
 import { requestMessage } from '../../core/verification-messages/message-request.ts'
@@ -13,8 +15,8 @@ import { oneAddress, refuseBoth, requireAddress, requireProvider } from '../../h
 import {
   ChannelField,
   Empty,
-  errorResponses,
   Field,
+  hookedResponses,
   NeededField,
   pkceFields,
   RedirectQuery,
@@ -59,15 +61,21 @@ export const otpRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
     const address = oneAddress(body)
     const smsChannel = parseChannel(config.sms, body.channel)
     requireModestMetadata(data, config.signup.dataMaxBytes)
+    const requester = requesterOf(request, config)
+    const admit = async () => {
+      const account = newAccount(deps, { address, data, audience: requester.audience }, null)
+      return (await admitLater(deps, request.log, account)) ? account.user.id : undefined
+    }
     const input = {
       type: 'sign_in',
       address,
-      ...requesterOf(request, config),
+      ...requester,
       clientAddress: limitKeyOf(request, config),
       pkce,
       smsChannel,
       createUser,
       data,
+      ...(createUser && !config.signup.disabled && { admit }),
     } as const
     return requestMessage(deps, input, (queued) => sendSignIn(deps, request.log, queued))
   }
@@ -82,7 +90,7 @@ export const otpRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
       querystring: RedirectQuery,
       requestHeaders: ['X-JWT-AUD'],
       body: OtpBody,
-      response: { 200: OtpAnswer, ...errorResponses(400, 413, 422, 429) },
+      response: { 200: OtpAnswer, ...hookedResponses(400, 413, 422, 429) },
     },
     handler: async (request) => {
       await limits.byAddress(request, 'otp')
@@ -114,7 +122,7 @@ export const otpRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
       querystring: RedirectQuery,
       requestHeaders: ['X-JWT-AUD'],
       body: Type.Object({ ...SignInBody.properties, email: Type.Optional(NeededField) }),
-      response: { 200: withHeaders(Empty, 'Deprecation', 'Link'), ...errorResponses(400, 413, 422, 429) },
+      response: { 200: withHeaders(Empty, 'Deprecation', 'Link'), ...hookedResponses(400, 413, 422, 429) },
     },
     handler: async (request, reply) => {
       if (!hasWarned) request.log.warn('POST /magiclink is deprecated, use POST /otp; logged once')

@@ -3,7 +3,10 @@
 // nothing. Tests: here, test/equal-work.test.ts, test/registered-first.test.ts.
 import type { Transaction } from 'kysely'
 import { type AuditLog, audit } from '../../core/audit/audit.ts'
-import { confirmed, insertAccount, newAccount } from '../../core/identities/new-account.ts'
+import { hookBehind } from '../../core/hooks/hooks.ts'
+import { type Asking, withHooks } from '../../core/hooks/questions.ts'
+import { insertAccount } from '../../core/identities/insert-account.ts'
+import { confirmed, newAccount } from '../../core/identities/new-account.ts'
 import { claimOf, recordClaim } from '../../core/users/address-claims.ts'
 import { releaseAddress } from '../../core/users/registrants.store.ts'
 import { findUserByAddress, lockAndReadUser, setSentAt, type User } from '../../core/users/users.store.ts'
@@ -23,30 +26,42 @@ import { decoyUser } from './decoy-user.ts'
  * confirms an account without a proven address, which loses its password: a stranger may have chosen it.
  */
 export async function sendSignIn(deps: Deps, log: AuditLog, request: MessageRequest): Promise<void> {
+  try {
+    const isNew = await withHooks(deps, log, (asking) =>
+      deps.db.transaction().execute((trx) => sendIn(asking, trx, log, request)),
+    )
+    if (isNew) countSignUp('otp')
+  } catch (error) {
+    // The caller has its answer: the hook refuses in the request already, unless an account was deleted meanwhile.
+    const isRefused = (error as { code?: unknown }).code === 'hook_rejected'
+    if (hookBehind(error) !== 'before-user-created' || !isRefused) throw error
+    log.info({ code: 'hook_rejected' }, 'message not sent: a hook refused its user')
+  }
+}
+
+/** Sends the message that fits. Returns whether the account is new. */
+async function sendIn(deps: Asking<Deps>, trx: Transaction<DB>, log: AuditLog, request: MessageRequest) {
   const { address } = request
-  const isNew = await deps.db.transaction().execute(async (trx) => {
-    // The claim first: the order of locks.
-    const { data = {} } = request
-    const claim = await recordClaim(trx, claimOf(deps, { ...request, passwordHash: null, data }))
-    await releaseAddress(deps, trx, address, request.audience)
-    const known = await lockExisting(trx, request)
-    const isProven = known !== undefined && !isUnconfirmed(known, address)
-    const isRefused = request.isOverCap && !((await takeMailboxSlot(deps, trx, address.value, isProven)) && isProven)
-    const user = isRefused ? undefined : (known ?? (await register(deps, trx, log, request, claim)))
-    if (!user) {
-      const unknown = decoyUser(deps, request)
-      if (!known) await lockAndReadUser(trx, unknown.id)
-      await pretendMessage(deps, trx, log, unknown, 'magic_link', request)
-      return false
-    }
-    if (isUnconfirmed(user, address)) {
-      await sendConfirmation(deps, trx, user, { ...request, isClaim: true })
-      const traits = { provider: address.channel }
-      await audit(deps, trx, log, { action: 'user_confirmation_requested', actor: user, traits })
-    } else await sendToConfirmed(deps, trx, log, user, request)
-    return !known
-  })
-  if (isNew) countSignUp('otp')
+  // The claim first: the order of locks.
+  const { data = {} } = request
+  const claim = await recordClaim(trx, claimOf(deps, { ...request, passwordHash: null, data }))
+  await releaseAddress(deps, trx, address, request.audience)
+  const known = await lockExisting(trx, request)
+  const isProven = known !== undefined && !isUnconfirmed(known, address)
+  const isRefused = request.isOverCap && !((await takeMailboxSlot(deps, trx, address.value, isProven)) && isProven)
+  const user = isRefused ? undefined : (known ?? (await register(deps, trx, log, request, claim)))
+  if (!user) {
+    const unknown = decoyUser(deps, request)
+    if (!known) await lockAndReadUser(trx, unknown.id)
+    await pretendMessage(deps, trx, log, unknown, 'magic_link', request)
+    return false
+  }
+  if (isUnconfirmed(user, address)) {
+    await sendConfirmation(deps, trx, user, { ...request, isClaim: true })
+    const traits = { provider: address.channel }
+    await audit(deps, trx, log, { action: 'user_confirmation_requested', actor: user, traits })
+  } else await sendToConfirmed(deps, trx, log, user, request)
+  return !known
 }
 
 async function sendToConfirmed(deps: Deps, trx: Transaction<DB>, log: AuditLog, user: User, request: MessageRequest) {
@@ -73,14 +88,20 @@ async function lockExisting(trx: Transaction<DB>, { address, audience }: Message
   return found && lockAndReadUser(trx, found.id)
 }
 
-async function register(deps: Deps, trx: Transaction<DB>, log: AuditLog, request: MessageRequest, claim: Claim) {
+async function register(
+  deps: Asking<Deps>,
+  trx: Transaction<DB>,
+  log: AuditLog,
+  request: MessageRequest,
+  claim: Claim,
+) {
   const { mail, sms, signup } = deps.config
   if (!request.createUser || signup.disabled) return undefined
-  const { address, audience } = request
-  const made = newAccount(deps, { address, data: claim.data, audience }, null)
+  const { address, audience, admittedId } = request
+  const made = newAccount(deps, { address, data: claim.data, audience, id: admittedId }, null)
   const autoconfirm = address.channel === 'email' ? mail.autoconfirm : sms.autoconfirm
   const account = autoconfirm ? confirmed(made) : made
-  const id = await insertAccount(deps, trx, account)
+  const id = await insertAccount(deps, trx, account, { isAdmitted: admittedId !== undefined })
   // Registered meanwhile; the caller does not learn it.
   if (id !== account.user.id) return undefined
   if (autoconfirm) {

@@ -1,5 +1,6 @@
 import { type AuditLog, audit, pendingAudit } from '../../core/audit/audit.ts'
 import { withHooks } from '../../core/hooks/questions.ts'
+import { admitUser, announceUser } from '../../core/identities/admit-user.ts'
 import { blankUser } from '../../core/identities/new-account.ts'
 import { isChangeSent } from '../../core/identities/request-email.ts'
 import type { Pkce } from '../../core/one-time-tokens/pkce.ts'
@@ -61,7 +62,10 @@ export async function signUpWithPasskey(deps: Deps, log: AuditLog, given: Comple
   const isTwoFactors = deps.config.passkeys.verifiedIsAal2 && key.isUserVerified
   const session = await withHooks(deps, log, (asking) =>
     deps.db.transaction().execute(async (trx) => {
+      const requesting = { ...user, email_change: email ?? null }
+      await admitUser(asking, trx, requesting)
       await insertUser(trx, { ...user, password_hash: null })
+      announceUser(asking, user.id)
       const { id } = await storePasskey(deps, trx, user.id, key)
       await audit(deps, trx, log, { action: 'user_signedup', actor: user, traits: { provider: 'passkey' } })
       await audit(deps, trx, log, { action: 'passkey_created', actor: user, traits: { passkey_id: id } })
@@ -69,7 +73,6 @@ export async function signUpWithPasskey(deps: Deps, log: AuditLog, given: Comple
       const audited = pendingAudit(deps, log, { action: 'login', actor: user, traits })
       const proof = { identityId: id, aal: isTwoFactors ? 'aal2' : 'aal1' } as const
       if (email) await beginEmailChange(deps, trx, user, email, null)
-      const requesting = { ...user, email_change: email ?? null }
       return startSession(asking, trx, requesting, 'passkey', client, audited, proof)
     }),
   )

@@ -8,7 +8,7 @@ import { FreeForm } from '../../core/users/metadata.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { requireProvider } from '../../http/bodies/address.ts'
-import { errorResponses, Field, pkceFields, RedirectQuery } from '../../http/bodies/shapes.ts'
+import { errorResponses, Field, hookedResponses, pkceFields, RedirectQuery } from '../../http/bodies/shapes.ts'
 import { requestAudience } from '../../http/caller/authenticate.ts'
 import { captchaFields } from '../../http/caller/captcha.ts'
 import { clientOf } from '../../http/limits/client.ts'
@@ -62,7 +62,7 @@ export const passkeySignUpRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
       querystring: RedirectQuery,
       body: Type.Object({ ...AnswerBody.properties, ...fields, ...pkceFields }),
       requestHeaders: ['X-JWT-AUD'],
-      response: { 200: SessionShape, ...errorResponses(400, 404, 413, 422, 429) },
+      response: { 200: SessionShape, ...hookedResponses(400, 404, 413, 422, 429) },
     },
     handler: async (request) => {
       const { challenge_id: challengeId, credential } = request.body

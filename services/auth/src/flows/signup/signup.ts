@@ -5,7 +5,9 @@
 import type { SmsChannel } from '../../adapters/sms/gateway.ts'
 import { type AuditLog, audit } from '../../core/audit/audit.ts'
 import { withHooks } from '../../core/hooks/questions.ts'
-import { type Account, blankUser, confirmed, insertAccount, newAccount } from '../../core/identities/new-account.ts'
+import { admitUser, announceUser } from '../../core/identities/admit-user.ts'
+import { insertAccount } from '../../core/identities/insert-account.ts'
+import { type Account, blankUser, confirmed, newAccount } from '../../core/identities/new-account.ts'
 import { registerAddress } from '../../core/identities/register-address.ts'
 import type { Pkce } from '../../core/one-time-tokens/pkce.ts'
 import type { SessionBody } from '../../core/sessions/issue-tokens.ts'
@@ -56,7 +58,7 @@ async function signUpConfirmed(deps: Deps, log: AuditLog, account: Account, inpu
   const traits = { provider: input.address.channel }
   const session = await withHooks(deps, log, (asking) =>
     deps.db.transaction().execute(async (trx) => {
-      if ((await insertAccount(deps, trx, account)) !== actor.id) {
+      if ((await insertAccount(asking, trx, account)) !== actor.id) {
         await audit(deps, trx, log, { action: 'user_repeated_signup', actor, traits })
         return undefined
       }
@@ -76,10 +78,11 @@ async function signUpUnconfirmed(deps: Deps, log: AuditLog, account: Account, in
   const claim = claimOf(deps, { ...input, passwordHash: account.passwordHash })
   // Before any refusal: even a refused request of the owner removes a stranger's password.
   await deps.db.transaction().execute((trx) => recordClaim(trx, claim))
+  const order = { ...input, isSignUp: true }
   const work = () =>
-    deps.db
-      .transaction()
-      .execute((trx) => registerAddress(deps, trx, log, { account, claim, order: { ...input, isSignUp: true } }))
+    withHooks(deps, log, (asking) =>
+      deps.db.transaction().execute((trx) => registerAddress(asking, trx, log, { account, claim, order })),
+    )
   const isNew = await withinGaps(deps, [{ kind: gapKind(address), key: gapKeyOf(deps, address, input) }], () =>
     withMessagesCounted(deps, [{ ...address, network: input.trustedNetwork }], work),
   )
@@ -105,7 +108,9 @@ export async function signUpAnonymously(
   const user = { ...blank, is_anonymous: true, user_metadata: withoutFacts(data) }
   const session = await withHooks(deps, log, (asking) =>
     deps.db.transaction().execute(async (trx) => {
+      await admitUser(asking, trx, user)
       await insertUser(trx, { ...user, password_hash: null })
+      announceUser(asking, user.id)
       return startSession(asking, trx, user, 'anonymous', client)
     }),
   )

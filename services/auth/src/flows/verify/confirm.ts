@@ -2,6 +2,7 @@ import type { Transaction } from 'kysely'
 import type { AuditAction } from '../../core/audit/actions.ts'
 import { type AuditLog, audit } from '../../core/audit/audit.ts'
 import type { Traits } from '../../core/audit/personal-data.ts'
+import type { Asking } from '../../core/hooks/questions.ts'
 import {
   deleteProviderIdentities,
   endEntries,
@@ -50,14 +51,19 @@ interface Effect {
   userId?: string
 }
 
-type Apply = (deps: Deps, trx: Transaction<DB>, redemption: Redemption, log: AuditLog) => Promise<Effect | undefined>
+type Apply = (
+  deps: Asking<Deps>,
+  trx: Transaction<DB>,
+  redemption: Redemption,
+  log: AuditLog,
+) => Promise<Effect | undefined>
 
 /**
  * Makes the change of a token, by its purpose, and ends all other tokens and pending changes of its user. Returns the
  * changed user; undefined when the other address of an e-mail change has to agree too.
  */
 export async function confirm(
-  deps: Deps,
+  deps: Asking<Deps>,
   trx: Transaction<DB>,
   log: AuditLog,
   redemption: Redemption,

@@ -2,8 +2,10 @@
 // so the proof does not sign in to the registrant's account as it is. The rule: ../../core/users/proven-addresses.ts.
 import type { Transaction } from 'kysely'
 import { type AuditLog, audit } from '../../core/audit/audit.ts'
+import type { Asking } from '../../core/hooks/questions.ts'
 import { deleteIdentitiesExcept, endEntries, putProvenIdentity } from '../../core/identities/identities.store.ts'
-import { insertAccount, newAccount } from '../../core/identities/new-account.ts'
+import { insertAccount } from '../../core/identities/insert-account.ts'
+import { newAccount } from '../../core/identities/new-account.ts'
 import type { Address } from '../../core/users/address.ts'
 import { applyClaim } from '../../core/users/address-claims.ts'
 import { confirmAddress } from '../../core/users/addresses.store.ts'
@@ -22,7 +24,7 @@ import { apiError } from '../../errors.ts'
  * the address moves to a new account. Throws signup_disabled if none may be made.
  */
 export async function takeOver(
-  deps: Deps,
+  deps: Asking<Deps>,
   trx: Transaction<DB>,
   log: AuditLog,
   registrant: LockedUser,
@@ -40,7 +42,7 @@ export async function takeOver(
 }
 
 async function moveToNewAccount(
-  deps: Deps,
+  deps: Asking<Deps>,
   trx: Transaction<DB>,
   log: AuditLog,
   registrant: LockedUser,

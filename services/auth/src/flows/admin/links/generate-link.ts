@@ -2,6 +2,7 @@ import type { Transaction } from 'kysely'
 import { parseEmail } from '../../../adapters/mail/email-address.ts'
 import { testCodeOf } from '../../../adapters/test-codes.ts'
 import { type Actor, type AuditLog, audit } from '../../../core/audit/audit.ts'
+import { type Asking, withHooks } from '../../../core/hooks/questions.ts'
 import { issueToken } from '../../../core/one-time-tokens/one-time-token.ts'
 import type { Pkce } from '../../../core/one-time-tokens/pkce.ts'
 import { requireStrongPassword } from '../../../core/passwords/require-strong-password.ts'
@@ -71,33 +72,35 @@ export async function generateLink(deps: Deps, log: AuditLog, admin: Actor, inpu
   const known = await findUserByEmail(deps.db, order.email, order.audience)
   const type = order.type === 'magiclink' && !known ? 'signup' : order.type
   const passwordHash = await passwordOf(deps, order, type, known !== undefined)
-  return deps.db.transaction().execute(async (trx) => {
-    const made = await MAKERS[type]({ deps, trx, log, admin, order, passwordHash })
-    const relatesTo = made.relatesTo ?? order.email
-    const token = await issueToken(deps, trx, {
-      userId: made.user.id,
-      purpose: made.purpose ?? LINK_KINDS[made.kind].purpose,
-      relatesTo,
-      code: testCodeOf(deps.config.mail.testAddresses, relatesTo, deps.now()),
-      codeLength: deps.config.mail.codeLength,
-      lifetimeSeconds: linkLifetime(deps.config, made.kind),
-      isClaim: made.isClaim,
-      pkce: order.pkce,
-    })
-    const user = await findUserById(trx, made.user.id)
-    if (!user) throw apiError('user_not_found', { status: 404 })
-    // Each sign-up link for an existing account merges more into it.
-    if (type === 'signup') requireModestMetadata(user.user_metadata)
-    await audit(deps, trx, log, { action: 'link_generated', actor: admin, target: user, traits: { type } })
-    const properties = {
-      action_link: confirmationUrl(deps.config, made.kind, token, order.context),
-      email_otp: token.code,
-      hashed_token: token.linkToken,
-      verification_type: type,
-      redirect_to: order.context.redirectTo,
-    }
-    return { user, properties }
-  })
+  return withHooks(deps, log, (asking) =>
+    deps.db.transaction().execute(async (trx) => {
+      const made = await MAKERS[type]({ deps: asking, trx, log, admin, order, passwordHash })
+      const relatesTo = made.relatesTo ?? order.email
+      const token = await issueToken(deps, trx, {
+        userId: made.user.id,
+        purpose: made.purpose ?? LINK_KINDS[made.kind].purpose,
+        relatesTo,
+        code: testCodeOf(deps.config.mail.testAddresses, relatesTo, deps.now()),
+        codeLength: deps.config.mail.codeLength,
+        lifetimeSeconds: linkLifetime(deps.config, made.kind),
+        isClaim: made.isClaim,
+        pkce: order.pkce,
+      })
+      const user = await findUserById(trx, made.user.id)
+      if (!user) throw apiError('user_not_found', { status: 404 })
+      // Each sign-up link for an existing account merges more into it.
+      if (type === 'signup') requireModestMetadata(user.user_metadata)
+      await audit(deps, trx, log, { action: 'link_generated', actor: admin, target: user, traits: { type } })
+      const properties = {
+        action_link: confirmationUrl(deps.config, made.kind, token, order.context),
+        email_otp: token.code,
+        hashed_token: token.linkToken,
+        verification_type: type,
+        redirect_to: order.context.redirectTo,
+      }
+      return { user, properties }
+    }),
+  )
 }
 
 /** Hashes the password of a sign-up, before the transaction. A magic link that became a sign-up has none. */
@@ -112,7 +115,7 @@ async function passwordOf(deps: Deps, order: LinkOrder, type: GeneratedType, isK
 }
 
 interface Making {
-  deps: Deps
+  deps: Asking<Deps>
   trx: Transaction<DB>
   log: AuditLog
   admin: Actor

@@ -1,7 +1,9 @@
 // Invitations. How long their link is good (AUTH_MAILER_INVITE_EXP): core/verification-messages/link-mail.ts.
 import type { Transaction } from 'kysely'
 import { type Actor, type AuditLog, audit } from '../../../core/audit/audit.ts'
-import { insertAccount, newAccount } from '../../../core/identities/new-account.ts'
+import { type Asking, withHooks } from '../../../core/hooks/questions.ts'
+import { insertAccount } from '../../../core/identities/insert-account.ts'
+import { newAccount } from '../../../core/identities/new-account.ts'
 import type { Pkce } from '../../../core/one-time-tokens/pkce.ts'
 import { applyClaim } from '../../../core/users/address-claims.ts'
 import { displace } from '../../../core/users/displace-registrant.ts'
@@ -36,18 +38,20 @@ export async function inviteUser(deps: Deps, log: AuditLog, admin: Actor, invita
   const { email, context, pkce } = invitation
   requireModestMetadata(invitation.data)
   return withMessagesCounted(deps, [{ channel: 'email', value: email, share: 'admins' }], () =>
-    deps.db.transaction().execute(async (trx) => {
-      const user = await lockInvited(deps, trx, log, admin, invitation)
-      await sendLinkMail(deps, trx, { kind: 'invite', to: email, user, isClaim: true, pkce, ...context })
-      await audit(deps, trx, log, { action: 'user_invited', actor: admin, target: user })
-      return (await findUserById(trx, user.id)) as User
-    }),
+    withHooks(deps, log, (asking) =>
+      deps.db.transaction().execute(async (trx) => {
+        const user = await lockInvited(asking, trx, log, admin, invitation)
+        await sendLinkMail(deps, trx, { kind: 'invite', to: email, user, isClaim: true, pkce, ...context })
+        await audit(deps, trx, log, { action: 'user_invited', actor: admin, target: user })
+        return (await findUserById(trx, user.id)) as User
+      }),
+    ),
   )
 }
 
 /** Locks the account of an invited address. Drops data of an earlier registration, extends that of an earlier admin. */
 export async function lockInvited(
-  deps: Deps,
+  deps: Asking<Deps>,
   trx: Transaction<DB>,
   log: AuditLog,
   admin: Actor,
@@ -81,7 +85,7 @@ async function displaceBanned(deps: Deps, trx: Transaction<DB>, log: AuditLog, a
  * address.
  */
 export async function lockUnproven(
-  deps: Deps,
+  deps: Asking<Deps>,
   trx: Transaction<DB>,
   { email, data, audience }: Account,
 ): Promise<LockedAccount> {

@@ -10,7 +10,14 @@ import { FreeForm } from '../../../core/users/metadata.ts'
 import { UserShape } from '../../../core/users/user-shape.ts'
 import type { Deps } from '../../../deps.ts'
 import { apiError } from '../../../errors.ts'
-import { choiceOf, errorResponses, Field, NeededField, pkceFields, RedirectQuery } from '../../../http/bodies/shapes.ts'
+import {
+  choiceOf,
+  Field,
+  hookedResponses,
+  NeededField,
+  pkceFields,
+  RedirectQuery,
+} from '../../../http/bodies/shapes.ts'
 import { adminOf } from '../../../http/caller/admin-only.ts'
 import { adminAudience } from '../../../http/caller/authenticate.ts'
 import { mailContextOf } from '../../../http/pages/mail-context.ts'
@@ -29,7 +36,7 @@ export const inviteRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       querystring: RedirectQuery,
       requestHeaders: ['X-JWT-AUD'],
       body: Type.Object({ email: Type.Optional(NeededField), data: Type.Optional(FreeForm), ...pkceFields }),
-      response: { 200: UserShape, ...errorResponses(400, 401, 403, 413, 422, 429) },
+      response: { 200: UserShape, ...hookedResponses(400, 401, 403, 413, 422, 429) },
     },
     handler: async (request) => {
       const { email = '', data = {} } = request.body
@@ -80,7 +87,7 @@ export const generateLinkRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = asy
         redirect_to: Type.Optional(Field),
         ...pkceFields,
       }),
-      response: { 200: GeneratedLink, ...errorResponses(400, 401, 403, 404, 413, 422) },
+      response: { 200: GeneratedLink, ...hookedResponses(400, 401, 403, 404, 413, 422) },
     },
     handler: async (request) => {
       const {
