@@ -149,6 +149,22 @@ describe('a damaged file:', () => {
   })
 })
 
+test('a repair that a kill cut off is found and ended a minute later', async () => {
+  const { id, file } = await newClip()
+  await rm(pathOf(file))
+  const mark = (since: Date) =>
+    service.deps.pool.query('update blobs set deleting_since = $3 where sha256 = $1 and extension = $2', [
+      ...keyOf(file),
+      since,
+    ])
+  await mark(minutesAgo(0))
+  expect((await check({ fix: true })).findings).toEqual([])
+  await mark(minutesAgo(2))
+  expect((await check({ fix: true })).findings).toMatchObject([{ kind: 'row_without_blob', fixed: true }])
+  expect(await stateOf(id)).toMatchObject({ state: 'failed', failure: { code: 'internal' } })
+  expect((await check({ deep: true })).findings).toEqual([])
+})
+
 test('clips whose original is lost fail', async () => {
   const waiting = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
   const id = idIn(await waiting.upload(gif(50, 20, [{ delay: 10 }]), [], later))

@@ -11,7 +11,7 @@ import {
   LEFTOVER_AGE_MS,
   type StoredBlob,
 } from '../../store/blobs/blob-storage.ts'
-import { registerBlob } from '../../store/blobs/blobs.store.ts'
+import { lastEndedDeletion, registerBlob } from '../../store/blobs/blobs.store.ts'
 import { deleteIfUnreferenced } from '../../store/blobs/keep-files.ts'
 import {
   type BlobRow,
@@ -156,10 +156,11 @@ async function checkSize(check: Check, name: BlobName): Promise<void> {
   report({ kind: 'wrong_size', file, ...sizes, fixed })
 }
 
-/** Undefined for a file that had no reference meanwhile, or was deleted. */
-async function findReferenced({ db, blobs }: Check, name: BlobName) {
+/** Undefined for a file that had no reference meanwhile, or was deleted. A killed process may have left its mark. */
+async function findReferenced({ db, blobs, now }: Check, name: BlobName) {
   const row = await findBlobRow(db, name)
-  if (!row || row.counted === 0 || row.deletingSince) return undefined
+  const isDeleting = row?.deletingSince && row.deletingSince >= lastEndedDeletion(now())
+  if (!row || row.counted === 0 || isDeleting) return undefined
   const stored = await blobs.stat(name)
   const after = await findBlobRow(db, name)
   return after?.generation === row.generation && after.counted > 0 ? { row: after, stored } : undefined

@@ -37,8 +37,11 @@ export async function registerBlob(
   return row?.generation
 }
 
+/** Time before which a deletion that began has ended, or its process was killed. */
+export const lastEndedDeletion = (now: Date): Date => new Date(now.getTime() - DELETION_MS)
+
 const isAtRest = (deletingSince: string, now: Date) =>
-  sql<boolean>`(${sql.ref(deletingSince)} is null or ${sql.ref(deletingSince)} < ${new Date(now.getTime() - DELETION_MS)})`
+  sql<boolean>`(${sql.ref(deletingSince)} is null or ${sql.ref(deletingSince)} < ${lastEndedDeletion(now)})`
 
 /** Returns false when a deletion of the file, and perhaps of its row, began after it was registered. */
 export async function addReference(trx: Transaction<DB>, name: BlobName, generation: string): Promise<boolean> {
