@@ -66,7 +66,7 @@ export async function signUpWithPasskey(deps: Deps, log: AuditLog, given: Comple
       await admitUser(asking, trx, requesting)
       await insertUser(trx, { ...user, password_hash: null })
       announceUser(asking, user.id)
-      const { id } = await storePasskey(deps, trx, user.id, key)
+      const { id } = await storePasskey(asking, trx, user.id, key)
       await audit(deps, trx, log, { action: 'user_signedup', actor: user, traits: { provider: 'passkey' } })
       await audit(deps, trx, log, { action: 'passkey_created', actor: user, traits: { passkey_id: id } })
       const traits = { provider: 'passkey', passkey_id: id }
