@@ -305,10 +305,15 @@ test('passkeys: the start needs the whole relying party, whose origins are pages
 })
 
 test('unknown and inherited names are warned about, with the nearest known name', () => {
-  const { warnings } = readConfig({ ...REQUIRED, AUTH_SITE_URLS: 'x', AUTH_WEBHOOK_URL: 'x', AUTH_OPERATOR_TOKEN: 'x' })
+  const { warnings } = readConfig({
+    ...REQUIRED,
+    AUTH_SITE_URLS: 'x',
+    AUTH_QUUX_ZYZZYVA: 'x',
+    AUTH_OPERATOR_TOKEN: 'x',
+  })
   expect(warnings).toEqual([
     'AUTH_SITE_URLS is not a known variable; the nearest known one is AUTH_SITE_URL',
-    'AUTH_WEBHOOK_URL is not a known variable',
+    'AUTH_QUUX_ZYZZYVA is not a known variable',
     'AUTH_OPERATOR_TOKEN is inherited and has no effect',
   ])
 })
@@ -448,6 +453,7 @@ test.for<[string, string, string?]>([
   ['AUTH_MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS', 'true'],
   ['AUTH_SECURITY_REFRESH_TOKEN_ROTATION_ENABLED', 'false'],
   ['AUTH_EXTERNAL_GOOGLE_SKIP_NONCE_CHECK', 'true'],
+  ['AUTH_EGRESS_ALLOW_CIDRS', '10.0.0.0/8,::/0'],
   // The header itself is named beside the settings to review.
   ['AUTH_RATE_LIMIT_HEADER', '', 'AUTH_SECURITY_CAPTCHA_ENABLED'],
   ['AUTH_API_EXTERNAL_URL', 'http://auth.example.com'],

@@ -71,6 +71,8 @@ function openSettings(config: Config): Record<string, boolean> {
       [database.url, database.directUrl].some(isReachedWithoutTls),
     'AUTH_DATABASE_FALLBACK_URLS has a URL without sslmode=verify-full':
       database.fallbackUrls.some(isReachedWithoutTls),
+    'AUTH_EGRESS_ALLOW_CIDRS has a network of all addresses: an admin token reaches every private server':
+      config.egress.allowCidrs.some((cidr) => cidr.endsWith('/0')),
     'AUTH_DATABASE_REPLICA_URL has no sslmode=verify-full':
       database.replica !== undefined && isReachedWithoutTls(database.replica.url),
     [`AUTH_JWT_SECRET has less than ${SHORTEST_SECRET_BYTES} bytes: a weak one is found by guessing, from any token it signs`]:

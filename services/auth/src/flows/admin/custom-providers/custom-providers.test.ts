@@ -244,7 +244,10 @@ describe('a change', () => {
   test('that meets another one loses nothing of either', async () => {
     const { identifier } = (await create(oauth2())).body
     const changes = [{ name: 'Both' }, { scopes: ['user'] }]
-    const answers = await Promise.all(changes.map((change) => put(identifier, change)))
+    const replica = await service.with({})
+    const answers = await Promise.all(
+      changes.map((change, at) => put(identifier, change, at === 0 ? service : replica)),
+    )
     expect(answers.map(({ status }) => status)).toEqual([200, 200])
     expect((await read(identifier)).body).toMatchObject({ name: 'Both', scopes: ['user'] })
   })
