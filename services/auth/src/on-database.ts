@@ -16,21 +16,23 @@ import { startUp } from './start.ts'
 
 export type CommandDeps = Pick<Deps, 'config' | 'log' | 'db' | 'now' | 'newRowId'> & { operator: Actor }
 
-/** Runs a command on the migrated database; `statementWithinMs` permits slower statements than a request's. */
+/**
+ * Runs a command on the migrated database; `statementWithinMs` permits slower statements than a request's. One that
+ * changes nothing records no events, and reaches the database only where it reads.
+ */
 export async function onDatabase<Result>(
   work: (deps: CommandDeps) => Promise<Result>,
-  how: { statementWithinMs?: number } = {},
+  { changesNothing = false, ...how }: { statementWithinMs?: number; changesNothing?: boolean } = {},
 ): Promise<Result> {
   const { config, log } = startUp({ toStderr: true })
   const options = { ...config.database, ...how, applicationName: 'auth cli', log, tables: TABLES }
   return withDatabase<DB, Result>(options, async (db) => {
     const deps = { config, log, db, now: () => new Date(), newRowId: (): string => randomUUIDv7() }
     // A database that is not migrated yet has no receiver.
-    await recordEvents(deps)
-      .refresh()
-      .catch((error) => {
-        if (!isMissingTable(error)) throw error
-      })
+    const refreshed = changesNothing ? undefined : recordEvents(deps).refresh()
+    await refreshed?.catch((error) => {
+      if (!isMissingTable(error)) throw error
+    })
     return work({ ...deps, operator: operator() })
   })
 }

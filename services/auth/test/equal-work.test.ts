@@ -8,9 +8,7 @@ import { startProviderSignIns } from './provider-sign-in.ts'
 import { type TestService, test } from './service.ts'
 import { startReceiver, startSendingService } from './upstreams/hook-receiver.ts'
 
-/**
- * Statements until all jobs are done, without those of the queue, its batches of notifications, the limits and checks.
- */
+/** Statements until all jobs are done, without those of the queue and its notifications, limits, checks and timers. */
 async function statementsOf(service: TestService, ask: () => Promise<unknown>): Promise<string[]> {
   const query = vi.spyOn(pg.Client.prototype, 'query')
   try {
@@ -19,7 +17,9 @@ async function statementsOf(service: TestService, ask: () => Promise<unknown>): 
     const texts = (query.mock.calls as unknown[][]).map(([asked]) =>
       typeof asked === 'string' ? asked : String((asked as { text: string }).text),
     )
-    return texts.filter((text) => !/auth_queue|pgboss|pg_notify|transaction_read_only|rate_limits/i.test(text))
+    return texts.filter(
+      (text) => !/auth_queue|pgboss|pg_notify|transaction_read_only|rate_limits|from "webhooks/i.test(text),
+    )
   } finally {
     query.mockRestore()
   }

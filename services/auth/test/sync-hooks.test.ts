@@ -31,8 +31,8 @@ const test = base.extend<object & { waiting: Waiting }>({
 })
 
 const password = 'correct horse'
-const refuses = answers({ error: { http_code: 400, message: 'not to this domain' } })
-const REFUSED = { status: 400, body: { error_code: 'hook_rejected', msg: 'not to this domain' } }
+const refuses = answers({ error: { http_code: 418, message: 'not to this domain' } })
+const REFUSED = { status: 418, body: { error_code: 'hook_rejected', msg: 'not to this domain' } }
 
 /** The message that the receiver was asked last to send. */
 const lastMessage = ({ service, receiver }: Waiting) =>

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import type { Deps } from '../../deps.ts'
-import { errorResponses } from '../../http/bodies/shapes.ts'
+import { hookedResponses } from '../../http/bodies/shapes.ts'
 import { requireLiveSession } from '../../http/caller/authenticate.ts'
 import { mailContextOf } from '../../http/pages/mail-context.ts'
 import { sendNonce } from './send-nonce.ts'
@@ -18,7 +18,7 @@ export const reauthenticateRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = a
       security: [{ user: [] }],
       response: {
         200: Type.Object({ message_id: Type.String({ description: 'Id of the message in GET /admin/messages.' }) }),
-        ...errorResponses(400, 401, 403, 422, 429),
+        ...hookedResponses(400, 401, 403, 422, 429),
       },
     },
     handler: async (request) => {

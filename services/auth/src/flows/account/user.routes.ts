@@ -9,7 +9,14 @@ import { parsePhone } from '../../core/users/phone-number.ts'
 import { UserShape } from '../../core/users/user-shape.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
-import { ChannelField, errorResponses, Field, pkceFields, RedirectQuery } from '../../http/bodies/shapes.ts'
+import {
+  ChannelField,
+  errorResponses,
+  Field,
+  hookedResponses,
+  pkceFields,
+  RedirectQuery,
+} from '../../http/bodies/shapes.ts'
 import { callerOf, requireLiveSession } from '../../http/caller/authenticate.ts'
 import { givenProof, proofFields } from '../../http/caller/given-proof.ts'
 import { mailContextOf } from '../../http/pages/mail-context.ts'
@@ -59,7 +66,7 @@ export const userRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
         data: Type.Optional(FreeForm),
         app_metadata: Type.Optional(FreeForm),
       }),
-      response: { 200: UserShape, ...errorResponses(400, 401, 403, 413, 422, 429) },
+      response: { 200: UserShape, ...hookedResponses(400, 401, 403, 413, 422, 429) },
     },
     handler: async (request) => {
       const caller = requireLiveSession(request)

@@ -5,7 +5,7 @@ import { parsePkce } from '../../core/one-time-tokens/pkce.ts'
 import { requestMessage } from '../../core/verification-messages/message-request.ts'
 import type { Deps } from '../../deps.ts'
 import { requireProvider } from '../../http/bodies/address.ts'
-import { Empty, errorResponses, NeededField, pkceFields, RedirectQuery } from '../../http/bodies/shapes.ts'
+import { Empty, hookedResponses, NeededField, pkceFields, RedirectQuery } from '../../http/bodies/shapes.ts'
 import { captchaFields } from '../../http/caller/captcha.ts'
 import { limitKeyOf } from '../../http/limits/client.ts'
 import { sendRecovery } from './answer-message-request.ts'
@@ -23,7 +23,7 @@ export const recoverRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
       querystring: RedirectQuery,
       requestHeaders: ['X-JWT-AUD'],
       body: Type.Object({ email: Type.Optional(NeededField), ...pkceFields, ...captchaFields }),
-      response: { 200: Empty, ...errorResponses(400, 413, 422, 429) },
+      response: { 200: Empty, ...hookedResponses(400, 413, 422, 429) },
     },
     handler: async (request) => {
       await limits.byAddress(request, 'recover')

@@ -6,7 +6,7 @@ import { type MessageRequest, requestMessage } from '../../core/verification-mes
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { oneAddress, refuseBoth, requireProvider } from '../../http/bodies/address.ts'
-import { choiceOf, errorResponses, Field, pkceFields, RedirectQuery } from '../../http/bodies/shapes.ts'
+import { choiceOf, Field, hookedResponses, pkceFields, RedirectQuery } from '../../http/bodies/shapes.ts'
 import { captchaFields } from '../../http/caller/captcha.ts'
 import { requesterOf } from './requester.http.ts'
 import { sendAgain } from './send-again.ts'
@@ -42,7 +42,7 @@ export const resendRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
         ...pkceFields,
         ...captchaFields,
       }),
-      response: { 200: ResendAnswer, ...errorResponses(400, 413, 422, 429) },
+      response: { 200: ResendAnswer, ...hookedResponses(400, 413, 422, 429) },
     },
     handler: async (request) => {
       await limits.byAddress(request, 'resend')

@@ -86,7 +86,7 @@ export const factorsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
         }),
         Type.Null(),
       ]),
-      response: { 200: OpenChallenge, ...errorResponses(400, 401, 403, 404, 413, 422, 429) },
+      response: { 200: OpenChallenge, ...hookedResponses(400, 401, 403, 404, 413, 422, 429) },
     },
     handler: async (request) => {
       const factorRequest = factorRequestOf(deps, request)

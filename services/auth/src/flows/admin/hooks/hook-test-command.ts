@@ -25,11 +25,14 @@ A receiver of send-email or send-sms sends the message to the user, with a code 
     const point = pointOf(name)
     const { kind = 'confirmation' } = options
     if (!isMailKind(kind)) throw new UsageError(`--kind must be one of ${ALL_KINDS.join(', ')}`)
-    return onDatabase(async (deps) => {
-      const user = options.user === undefined ? undefined : await findNamedUser(deps, options.user)
-      const asked = await ask(deps, point, { user, kind })
-      printResult(json, asked, describe(asked))
-    })
+    return onDatabase(
+      async (deps) => {
+        const user = options.user === undefined ? undefined : await findNamedUser(deps, options.user)
+        const asked = await ask(deps, point, { user, kind })
+        printResult(json, asked, describe(asked))
+      },
+      { changesNothing: true },
+    )
   },
 })
 
