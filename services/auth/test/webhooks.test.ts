@@ -36,12 +36,13 @@ test('a receiver is added, listed, changed and deleted, and its secret is shown 
   const { id } = body
   expect(await get('')).toEqual({ webhooks: [shown] })
   expect(await get(`/${id}`)).toEqual(shown)
+  const { rows } = await service.deps.pool.query('select sealed_secrets from webhooks')
+  expect(rows).toHaveLength(1)
+  expect(JSON.stringify(rows)).not.toContain(body.secret)
   const changed = await service.put(`/admin/webhooks/${id}`, { events: ['*'], enabled: false }, service.admin)
   expect(changed.body).toEqual({ ...shown, events: ['*'], enabled: false })
   expect((await service.delete(`/admin/webhooks/${id}`, service.admin)).status).toBe(204)
   expect(await get('')).toEqual({ webhooks: [] })
-  const { rows } = await service.deps.pool.query('select sealed_secrets from webhooks')
-  expect(JSON.stringify(rows)).not.toContain(body.secret)
 })
 
 test.for<[object, string]>([

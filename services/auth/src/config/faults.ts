@@ -5,11 +5,11 @@ import type { Config } from '../config.ts'
 import { expiryOfAppleSecret, WARN_BEFORE_SECONDS } from './apple-secret.ts'
 import { settingNamesOf } from './external-providers.ts'
 
-type Subject = Pick<Config, 'mail' | 'providers' | 'ownProviders' | 'server'>
+type Subject = Pick<Config, 'egress' | 'mail' | 'providers' | 'ownProviders' | 'server' | 'webhooks'>
 
 /** Lists the faults, a sentence each, by name and never by value. */
 export function settingFaults(config: Subject, now: Date): string[] {
-  return [...foreignCallbacks(config), ...subjectFaults(config), ...appleFaults(config, now)]
+  return [...foreignCallbacks(config), ...subjectFaults(config), ...appleFaults(config, now), ...webhookFaults(config)]
 }
 
 /** Lists settings that soon become faults. */
@@ -39,6 +39,13 @@ const subjectFaults = ({ mail }: Subject): string[] =>
       ? unknownInSubject(subject, kind as MailKind).map((fault) => `AUTH_MAILER_SUBJECTS_${settingName(kind)} ${fault}`)
       : [],
   )
+
+/** Plain http is refused outside the permitted networks, so no event would arrive. */
+function webhookFaults({ egress, webhooks }: Subject): string[] {
+  const { receiver } = webhooks
+  const isRefused = receiver?.url.startsWith('http:') && egress.allowCidrs.length === 0
+  return isRefused ? ['AUTH_WEBHOOK_URL must be https, or its network in AUTH_EGRESS_ALLOW_CIDRS'] : []
+}
 
 function appleFaults(config: Subject, now: Date): string[] {
   const { enabled, secret, url } = config.providers.apple
