@@ -271,8 +271,11 @@ async function newPerson(): Promise<Person> {
     ...{ authorization_url: 'https://8.8.8.8/a', token_url: 'https://8.8.8.8/t', userinfo_url: 'https://8.8.8.8/u' },
   }
   await service.post('/admin/custom-providers', provider, service.admin)
+  const added = await service.post('/admin/webhooks', { url: 'https://8.8.8.8/', enabled: false }, service.admin)
+  await service.post(`/admin/webhooks/${added.body.id}/test`, {}, service.admin)
+  // There can be twenty, so a later person has an earlier one's.
   const webhook = await service.deps.pool.query(
-    'select webhook_id, id from webhook_deliveries order by id desc limit 1',
+    `select webhook_id, id from webhook_deliveries where webhook_id in (select id from webhooks) order by id desc limit 1`,
   )
   const messages = await service.deps.pool.query('select id from messages order by state = $1 desc limit 1', ['failed'])
   return {
