@@ -46,7 +46,7 @@ create table {{prefix}}webhook_deliveries (
 
 -- The next deliveries of a receiver, and whether an earlier one of the same user waits.
 create index {{prefix}}webhook_deliveries_waiting_idx
-  on {{prefix}}webhook_deliveries (webhook_id, position) where state = 'waiting';
+  on {{prefix}}webhook_deliveries (webhook_id, next_at, position) where state = 'waiting';
 create index {{prefix}}webhook_deliveries_user_order_idx
   on {{prefix}}webhook_deliveries (webhook_id, user_id, position) where state = 'waiting';
 -- Erasure.

@@ -86,7 +86,7 @@ export async function openDeps(
   try {
     const clock = overrides.now ? undefined : await followDatabaseClock(pool, log, machineNow)
     const deps = await makeDeps(config, log, parts, clock ? { ...overrides, now: clock.now } : overrides)
-    await storeSettingsReceiver(deps)
+    await storeSettingsReceiver(deps).catch((err) => log.error({ err }, 'AUTH_WEBHOOK_URL not stored'))
     await deps.events.refresh()
     // Where the clock is given, no time passes by itself, and each look is asked for.
     const stopWatching = clock ? deps.events.start() : () => {}

@@ -177,6 +177,24 @@ const failuresOf = async (id: string) =>
   (await service.deps.pool.query('select failures, failing_since, paused_until from webhooks where id = $1', [id]))
     .rows[0]
 
+test('an event that is refused again and again holds up no other user', async () => {
+  receiver.answer = (response, { body }) => response.writeHead(body.includes('"poison"') ? 500 : 204).end()
+  const { id } = await register(receiver.url, ['user.created'])
+  const input = { email: newEmail(), user_metadata: { a: 'poison' } }
+  await service.post('/admin/users', input, service.admin)
+  dispatch()
+  for (let n = 1; n <= 5; n++) {
+    await newUser()
+    later(11)
+    await expect.poll(async () => (await states(id)).filter((state: string) => state === 'delivered').length).toBe(n)
+    await expect.poll(running).toBe(0)
+  }
+  const { attempts, state } = (await deliveries(id)).at(-1)
+  expect(state).toBe('waiting')
+  // Its own waits grow: it is not due again with each success of another.
+  expect(attempts).toBeLessThanOrEqual(5)
+})
+
 test('an event is given up after three days, and a receiver that fails for five is disabled', async () => {
   receiver.answer = (response) => response.writeHead(500).end()
   const { id } = await register()

@@ -26,7 +26,7 @@ interface Claim {
 }
 
 /**
- * Begins attempts: the oldest due deliveries of each receiver that has free slots, and of a user only the first that
+ * Begins attempts: the deliveries of each receiver that are due longest that has free slots, and of a user only the first that
  * waits. A receiver that failed gets one at a time. Parallel callers get different ones.
  */
 export async function claimDue(db: Kysely<DB>, { now, leaseUntil, atOnce, busy }: Claim): Promise<Claimed[]> {
@@ -44,7 +44,7 @@ export async function claimDue(db: Kysely<DB>, { now, leaseUntil, atOnce, busy }
               select from ${deliveries} earlier
               where earlier.webhook_id = waiting.webhook_id and earlier.user_id = waiting.user_id
                 and earlier.state = 'waiting' and earlier.position < waiting.position)
-          order by waiting.position
+          order by waiting.next_at, waiting.position
           limit greatest(0, case when receiver.failures > 0 then 1 else ${atOnce} end - coalesce(busy.attempts, 0))
           for update of waiting skip locked
         ) next

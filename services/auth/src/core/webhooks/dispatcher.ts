@@ -56,6 +56,9 @@ const LEASE_MS = 60_000
 /** 5 s, 10 s, 20 s … 12 h: about eighteen attempts in three days. */
 const waitAfter = growingWait({ firstMs: 5_000, longestMs: 12 * 3_600_000 })
 
+/** Failures in a row after which a success ends an outage. One event that is refused makes fewer, between others' successes. */
+const OUTAGE = 3
+
 /** Wait after a fault of our own, such as a missing key. */
 const OWN_FAULT_MS = 60_000
 
@@ -133,7 +136,7 @@ async function attemptOnce(deps: Deps, attempt: Claimed, answerWithinMs: number)
     return db.transaction().execute(async (trx) => {
       await updateWebhook(trx, attempt.webhook_id, NO_FAILURES)
       await endAttempt(trx, attempt, result, { state: 'delivered' })
-      await bringForward(trx, attempt.webhook_id, now)
+      if (attempt.failures >= OUTAGE) await bringForward(trx, attempt.webhook_id, now)
     })
   }
   const waitMs = waitAfter(attempt.attempts - attempt.attempts_before)
