@@ -81,6 +81,8 @@ function openSettings(config: Config): Record<string, boolean> {
       !jwt.keys,
     'AUTH_ENCRYPTION_KEYS begins with no key of its own: AUTH_JWT_SECRET encrypts, and authenticator apps are lost when it is replaced':
       encryptsBy === jwt.secret,
+    'AUTH_HOOK_*_UNSIGNED is enabled: a receiver takes the questions of any client for those of this service':
+      Object.values(config.hooks).some(({ target, signers }) => target.kind === 'http' && signers.length === 0),
     [`AUTH_ENCRYPTION_KEY has less than ${SHORTEST_SECRET_BYTES} bytes`]:
       encryptsBy !== jwt.secret && Buffer.byteLength(encryptsBy) < SHORTEST_SECRET_BYTES,
   }

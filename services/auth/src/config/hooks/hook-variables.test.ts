@@ -1,6 +1,7 @@
 import type { ConfigError } from '@services/common/config/variables'
 import { describe, expect, test } from 'vitest'
 import { readConfig } from '../../config.ts'
+import { settingsToReview } from '../review.ts'
 
 const REQUIRED = {
   AUTH_SITE_URL: 'https://site.example',
@@ -91,4 +92,12 @@ test('a time limit beyond that of requests is a warning where requests wait', ()
     expect.stringMatching(/^AUTH_HOOK_CUSTOM_ACCESS_TOKEN_TIMEOUT is not below AUTH_API_MAX_REQUEST_DURATION/),
   ])
   expect(Object.keys(config.hooks).toSorted()).toEqual(['customize-access-token', 'send-sms'])
+})
+
+test('an unsigned hook by HTTP is a setting to review', () => {
+  const unsigned = { HOOK_SEND_SMS_ENABLED: 'true', HOOK_SEND_SMS_URI: 'https://hooks.example' }
+  const { config } = readConfig({ ...REQUIRED, ...unsigned, HOOK_SEND_SMS_UNSIGNED: 'true' })
+  expect(settingsToReview(config)).toContainEqual(expect.stringMatching(/^AUTH_HOOK_\*_UNSIGNED is enabled/))
+  const signedConfig = readConfig({ ...REQUIRED, ...unsigned, HOOK_SEND_SMS_SECRETS: `v1,whsec_${KEY}` }).config
+  expect(settingsToReview(signedConfig).join()).not.toContain('UNSIGNED')
 })
