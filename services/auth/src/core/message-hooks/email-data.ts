@@ -35,8 +35,6 @@ export const actionTypeOf = (kind: MailKind): string => ACTION_TYPES[kind] ?? ki
 const NO_TOKENS = { token: '', token_hash: '', token_new: '', token_hash_new: '' }
 const NO_SECOND = { recipient_new: '', subject_new: '', text_new: '', html_new: '' }
 
-export type EmailData = ReturnType<typeof emailData>
-
 export function emailData({ kind, mails, locale, externalUrl, voidToken }: Question) {
   const [first, second] = kind === 'email_change' ? inOrderOfTokens(mails) : mails
   const { to, variables, subject, text, html } = first as RenderedMail
