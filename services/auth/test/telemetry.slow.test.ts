@@ -153,6 +153,11 @@ test('Prometheus scrapes every metric of the reference, and no other, at / of it
     AUTH_EXTERNAL_GOOGLE_URL: 'http://127.0.0.1:1',
     AUTH_EXTERNAL_APPLE_ENABLED: 'true',
     AUTH_EXTERNAL_APPLE_SECRET: appleSecret,
+    // Answers without a content type, so each call fails.
+    AUTH_HOOK_PASSWORD_VERIFICATION_ATTEMPT_ENABLED: 'true',
+    AUTH_HOOK_PASSWORD_VERIFICATION_ATTEMPT_URI: `${collector.url}/hook`,
+    AUTH_HOOK_PASSWORD_VERIFICATION_ATTEMPT_UNSIGNED: 'true',
+    AUTH_HOOK_PASSWORD_VERIFICATION_ATTEMPT_FAIL_OPEN: 'true',
   })
   await useEverything(base)
   expect(await askForAwayProvider(base)).toBe(503)
@@ -181,6 +186,7 @@ test('Prometheus scrapes every metric of the reference, and no other, at / of it
     ['auth_message_attempts_total{channel="mail",result="sent"', 2],
     ['auth_message_attempts_total{channel="sms",result="failed"', 0],
     ['auth_captcha_total{result="refused"', 0],
+    ['auth_hook_calls_total{hook="password-verification",result="hook_payload_invalid_content_type"', 6],
     ['auth_hash_queue_depth', 0],
     ['auth_sealed_rows{key_id="",known="true"', 0],
     ['auth_queue_jobs{queue="mail",state="waiting"', 0],
