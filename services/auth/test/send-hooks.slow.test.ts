@@ -179,3 +179,28 @@ test('mails of an address change that was queued for a hook leave by the mail se
   await asking.close()
   await own.close()
 })
+
+test('a function of PostgreSQL sends under the id of the message, and its refusal ends it', async () => {
+  const uri = 'pg-functions://postgres/public/send_mail'
+  const service = await startTestService({ AUTH_HOOK_SEND_EMAIL_ENABLED: 'true', AUTH_HOOK_SEND_EMAIL_URI: uri })
+  const { pool } = service.deps
+  await pool.query(`create table sent (asked jsonb);
+    create function send_mail(event jsonb) returns jsonb language plpgsql as $$ begin
+      if event->'email_data'->>'recipient' like 'refused%' then
+        raise exception 'not to this address' using errcode = 'PT403';
+      end if;
+      insert into sent values (event);
+      return '{}';
+    end $$`)
+  const stateOf = async (id: string) =>
+    (await service.get(`/admin/messages?user_id=${id}`, service.admin)).body.messages[0]
+  const [taken, refused] = await Promise.all(
+    ['taken', 'refused'].map((name) => service.post('/signup', { email: `${name}@example.com`, password })),
+  )
+  await expect.poll(() => stateOf(taken?.body.id)).toMatchObject({ state: 'sent', provider: 'hook' })
+  const reason = 'the hook refused it: not to this address'
+  await expect.poll(() => stateOf(refused?.body.id)).toMatchObject({ state: 'failed', last_error: reason })
+  const { rows } = await pool.query(`select asked->'metadata'->>'uuid' as id from sent`)
+  expect(rows).toEqual([{ id: (await stateOf(taken?.body.id)).id }])
+  await service.close()
+})
