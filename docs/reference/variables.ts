@@ -78,7 +78,7 @@ function commonForm(row: Row, repeated: readonly Repeated[]): Row {
     const meaning = reword ? row.meaning.replace(...reword) : row.meaning
     return {
       ...row,
-      name: row.name.replace(part, placeholder),
+      name: row.name.replace(`_${part}`, `_${placeholder}`),
       meaning: meaning.replace(new RegExp(`\\b${part.toLowerCase()}(_notification)?\\b`), inText),
     }
   }

@@ -104,6 +104,7 @@ export function startCounters(): void {
   }
   for (const result of ['delivered', 'retried', 'failed']) webhookAttempts({ result }, 0)
   for (const reason of ['gone', 'failing']) webhooksDisabled({ reason }, 0)
+  for (const result of ['ok', 'failed']) discoveries({ result }, 0)
   for (const result of ['ok', 'refused', 'missing', 'unavailable']) captchas({ result }, 0)
   for (const result of ['leaked', 'unknown', 'unavailable']) leakChecks({ result }, 0)
 }

@@ -425,6 +425,7 @@ const NO_ACTS = {
   version: '',
   'keys generate': 'stored nowhere',
   'keys encryption status': '',
+  'hook test': 'sends a sample and changes nothing',
   'tokens admin': 'needs no database; what its token does has entries',
   'users list': 'reads like GET /admin/users',
   'users show': 'reads like GET /admin/users/{user_id}',

@@ -7,6 +7,7 @@ import { say } from '@services/common/testing/http/raw-http'
 import { type Mailbox, startMailbox } from '@services/common/testing/mailbox'
 import { programOf } from '@services/common/testing/run/program'
 import { readingOf, readMetricsTable, readScrape } from '@services/common/testing/telemetry/metrics-table'
+import pg from 'pg'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { VERSION } from '../src/version.ts'
 import { processEnvironment } from './process-environment.ts'
@@ -92,6 +93,14 @@ async function useEverything(base: string) {
   return { userId: body.user.id }
 }
 
+/** A function that admits every new user. */
+async function addHook() {
+  const client = new pg.Client(database.url)
+  await client.connect()
+  await client.query(`create function public.admit(event jsonb) returns jsonb language sql as $$ select null::jsonb $$`)
+  await client.end()
+}
+
 /** Asks for a provider that cannot be reached, where browsers come to: a 5xx. */
 async function askForAwayProvider(base: string): Promise<number> {
   const request = 'GET /authorize?provider=google HTTP/1.1\r\nHost: auth.example\r\nConnection: close\r\n\r\n'
@@ -137,7 +146,10 @@ async function useMail(base: string, mailbox: Mailbox, isCounted: (reading: stri
 test('Prometheus scrapes every metric of the reference, and no other, at / of its own port', async () => {
   const port = await findFreePort()
   const mailbox = await startMailbox()
+  await addHook()
   const { base, stop, output } = await serve({
+    AUTH_HOOK_BEFORE_USER_CREATED_ENABLED: 'true',
+    AUTH_HOOK_BEFORE_USER_CREATED_URI: 'pg-functions://postgres/public/admit',
     // No standby, so its lag is not a number.
     AUTH_DATABASE_REPLICA_URL: database.url,
     AUTH_SMTP_PORT: String(mailbox.port),
@@ -185,6 +197,7 @@ test('Prometheus scrapes every metric of the reference, and no other, at / of it
     ['auth_limits_hit_total{limit="gap-sign_in_link"', 1],
     ['auth_message_attempts_total{channel="mail",result="sent"', 2],
     ['auth_message_attempts_total{channel="sms",result="failed"', 0],
+    ['auth_hook_calls_total{hook="before-user-created",result="ok"', 4],
     ['auth_captcha_total{result="refused"', 0],
     ['auth_hook_calls_total{hook="password-verification",result="hook_payload_invalid_content_type"', 6],
     ['auth_hash_queue_depth', 0],
