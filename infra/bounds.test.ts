@@ -1,7 +1,7 @@
 // Bounds of files and folders: a source that outgrows one is divided by its subjects, a text is shortened.
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { basename, dirname, join, resolve } from 'node:path'
+import { basename, dirname, extname, join, resolve } from 'node:path'
 import { expect, test } from 'vitest'
 
 const repository = resolve(import.meta.dirname, '..')
@@ -64,4 +64,28 @@ function longLines(path: string): string[] {
 test('a line of Markdown has at most 120 columns', () => {
   const pages = paths.filter((path) => path.endsWith('.md') && !path.includes('/bench/results/'))
   expect(pages.flatMap(longLines)).toEqual([])
+})
+
+/** Beginnings of a line that is only a comment. Values of charts have some whose text becomes one cell of a table. */
+const COMMENT: Record<string, RegExp> = {
+  '.sql': /^\s*-- /,
+  '.yml': /^\s*# /,
+  '.yaml': /^\s*# /,
+}
+const SLASHES_OR_STARS = /^\s*(\/\/|\/\*\*?|\*) /
+
+/** Finds comments past 120 columns, which the formatter leaves. Tables and words without a space may be longer. */
+function longComments(path: string): string[] {
+  const begins = COMMENT[extname(path)] ?? SLASHES_OR_STARS
+  return linesOf(path).flatMap((line, index) => {
+    const text = line.replace(begins, '')
+    const isProse = text !== line && !/^(\||biome-ignore)/.test(text)
+    const canBreak = /\s/.test(text.replace(/\s*\*\/$/, '').replace(/`[^`]*`/g, '_'))
+    return isProse && canBreak && line.length > 120 ? [`${path}:${index + 1}: ${line.length} columns`] : []
+  })
+}
+
+test('a line of a comment has at most 120 columns', () => {
+  const commented = paths.filter((path) => /\.(ts|js|mjs|css|sql|ya?ml)$/.test(path) && path !== 'pnpm-lock.yaml')
+  expect(commented.filter((path) => !/\/testdata\//.test(path)).flatMap(longComments)).toEqual([])
 })

@@ -19,8 +19,8 @@ create table {{prefix}}webhooks (
   updated_at timestamptz not null
 );
 
--- An event for one receiver. No foreign keys: their locks on the receiver's row would be taken by every sign-in. Rows of a
--- deleted receiver are deleted with it and by housekeeping.
+-- An event for one receiver. No foreign keys: their locks on the receiver's row would be taken by every sign-in. Rows
+-- of a deleted receiver are deleted with it and by housekeeping.
 create table {{prefix}}webhook_deliveries (
   webhook_id uuid not null,
   -- Id of the event, the same for all receivers.

@@ -31,7 +31,9 @@ export const countMessageAttempt = (channel: MessageChannel, result: 'sent' | 'f
   messageAttempts({ channel, result })
 /** `limit`: name of the counter (core/limits/), `password`, or `gap-` and the kind of message. */
 export const countLimitHit = (limit: string) => limitsHit({ limit })
-/** Attempts at sending an event. `result`: `delivered`, `retried` (failed, not for the last time), `failed` (given up). */
+/**
+ * Attempts at sending an event. `result`: `delivered`, `retried` (failed, not for the last time), `failed` (given up).
+ */
 export const countWebhookAttempt = (result: 'delivered' | 'retried' | 'failed') => webhookAttempts({ result })
 /** Receivers of events that the service disabled. `reason`: `gone` (answered 410), `failing` (for days). */
 export const countWebhookDisabled = (reason: 'gone' | 'failing') => webhooksDisabled({ reason })

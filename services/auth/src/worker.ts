@@ -30,7 +30,10 @@ const DEFAULTS = {
   webhookAnswerWithinMs: WEBHOOK_ANSWER_WITHIN_MS,
 }
 
-/** Delivers the outbox and events, and deletes expired rows; runs inside the service or as a separate process (`worker`). */
+/**
+ * Delivers the outbox and events, and deletes expired rows; runs inside the service or as a separate process
+ * (`worker`).
+ */
 export async function startWorker(deps: Deps, limits: Partial<typeof DEFAULTS> = {}): Promise<() => Promise<void>> {
   const { queue, config, log } = deps
   const { messages, requests, mailAnswerWithinMs, templateWaitMs, webhookAnswerWithinMs } = { ...DEFAULTS, ...limits }

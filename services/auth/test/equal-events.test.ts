@@ -1,5 +1,5 @@
-// Statements with a receiver of events; equal-work.test.ts has those without. A stranger's request sends as many, whether or
-// not there is an account. A sign-in sends none beside its own.
+// Statements with a receiver of events; equal-work.test.ts has those without. A stranger's request sends as many,
+// whether or not there is an account. A sign-in sends none beside its own.
 import pg from 'pg'
 import { expect, vi } from 'vitest'
 import { type TestService, test } from './service.ts'

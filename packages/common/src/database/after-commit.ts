@@ -1,5 +1,5 @@
-// Actions at the end of a transaction. Before the commit: statements about everything that it changed. After the commit:
-// log lines and the like, which must not report a change that was rolled back.
+// Actions at the end of a transaction. Before the commit: statements about everything that it changed. After the
+// commit: log lines and the like, which must not report a change that was rolled back.
 import { type Kysely, PostgresDialect, type PostgresDialectConfig, PostgresDriver, type Transaction } from 'kysely'
 
 // biome-ignore lint/suspicious/noExplicitAny: transactions of every service's schema

@@ -1,5 +1,5 @@
-// Rows of events on their way: one for each receiver that wants the event, written by the statement of the change or in its
-// transaction. Delivery: core/webhooks.
+// Rows of events on their way: one for each receiver that wants the event, written by the statement of the change or in
+// its transaction. Delivery: core/webhooks.
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { DB } from './tables.ts'
 

@@ -1,5 +1,5 @@
-// Announcements of changes, for the recorder of events (core/webhooks). Stores name the users that a transaction has locked
-// or is about to create. Without a receiver, which is usual, an announcement costs one look-up in a map.
+// Announcements of changes, for the recorder of events (core/webhooks). Stores name the users that a transaction has
+// locked or is about to create. Without a receiver, which is usual, an announcement costs one look-up in a map.
 import type { Kysely, Transaction } from 'kysely'
 import type { DB } from './tables.ts'
 

@@ -13,7 +13,9 @@ export const MAX_CONNECTIONS = 8
 /** Implicit TLS (RFC 8314); on other ports STARTTLS is used where the server offers it. */
 const SMTPS_PORT = 465
 
-/** Whether a mail server can be used; configuration requires one only while e-mail sign-in is enabled and no hook sends. */
+/**
+ * Whether a mail server can be used; configuration requires one only while e-mail sign-in is enabled and no hook sends.
+ */
 export const hasMailServer = ({ host, from }: Pick<SmtpSettings, 'host' | 'from'>): boolean =>
   host !== undefined && from !== undefined
 

@@ -4,7 +4,9 @@ import type { SmsChannel } from './gateway.ts'
 /** Gateways with WhatsApp, listed here so that refusing a request loads no gateway. */
 const WITH_WHATSAPP: readonly string[] = ['twilio']
 
-/** Parses `channel`, default `sms`; throws validation_failed if no configured gateway supports it. A hook gets either. */
+/**
+ * Parses `channel`, default `sms`; throws validation_failed if no configured gateway supports it. A hook gets either.
+ */
 export function parseChannel(
   sms: { providers: readonly string[]; byHook?: boolean },
   channel: string | undefined,

@@ -8,8 +8,8 @@ import { insertIdentity } from './identities.store.ts'
 import { type Account, refuseVanishedAccount } from './new-account.ts'
 
 /**
- * Inserts an account and returns the id of the user with the address, new or not. A confirmed address is assumed. The hook
- * before-user-created may refuse it; `isAdmitted`: it was asked before.
+ * Inserts an account and returns the id of the user with the address, new or not. A confirmed address is assumed. The
+ * hook before-user-created may refuse it; `isAdmitted`: it was asked before.
  */
 export async function insertAccount(
   deps: Asking<AdmitDeps & ReleaseDeps>,

@@ -56,7 +56,10 @@ export async function findOrCreateExternalUser(
   return { ...found, user }
 }
 
-/** Reports whether a new account's address must be proven first. Only autoconfirm, which reveals accounts, reads the users. */
+/**
+ * Reports whether a new account's address must be proven first. Only autoconfirm, which reveals accounts, reads the
+ * users.
+ */
 async function awaitsProof(deps: Deps, trx: Transaction<DB>, { account, audience }: ExternalSignIn) {
   const { config } = deps
   const email = primaryEmail(account)
@@ -184,7 +187,9 @@ async function lockRegistrants(deps: Deps, trx: Transaction<DB>, audience: strin
 export const isGuarded = (user: Pick<User, 'factors' | 'email_confirmed_at' | 'phone_confirmed_at'>): boolean =>
   hasVerifiedFactor(user) && Boolean(user.email_confirmed_at || user.phone_confirmed_at)
 
-/** Links the account to a user and displaces other registrants: an attacker could block the owner by registering two. */
+/**
+ * Links the account to a user and displaces other registrants: an attacker could block the owner by registering two.
+ */
 async function link(
   deps: Deps,
   trx: Transaction<DB>,

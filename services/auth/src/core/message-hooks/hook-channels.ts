@@ -28,7 +28,9 @@ export interface HookChannelDeps extends HookUserDeps {
   isRepeated: boolean
 }
 
-/** Attempts at one delivery that is repeated: the second, at once, finds an idle connection that the receiver closed. */
+/**
+ * Attempts at one delivery that is repeated: the second, at once, finds an idle connection that the receiver closed.
+ */
 const OF_OUTBOX = 2
 
 const RECEIPT: Receipt = { provider: 'hook', providerMessageId: null }

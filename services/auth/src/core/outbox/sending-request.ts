@@ -16,7 +16,9 @@ export const sendingRequest = (): SendingRequest | undefined => current.getStore
 
 export const whileSending = <Result>(request: SendingRequest, work: () => Result): Result => current.run(request, work)
 
-/** Notes a message for the request's attempt and returns true if it makes one. Failures of notices concern no request. */
+/**
+ * Notes a message for the request's attempt and returns true if it makes one. Failures of notices concern no request.
+ */
 export function attemptedByRequest(id: string, channel: MessageChannel, kind: string): boolean {
   const attempts = current.getStore()?.attempts
   if (!attempts?.channels.includes(channel) || Object.hasOwn(NOTIFICATION_KINDS, kind)) return false

@@ -20,8 +20,9 @@ export interface NewSession {
 }
 
 /**
- * Stores a session, the time of the sign-in, the audit entry and the event in one statement. False when the user was deleted or no
- * longer has `verifiedHash`. Both wait for the user's row, so a password change also ends a concurrent sign-in.
+ * Stores a session, the time of the sign-in, the audit entry and the event in one statement. False when the user was
+ * deleted or no longer has `verifiedHash`. Both wait for the user's row, so a password change also ends a concurrent
+ * sign-in.
  */
 export async function insertSession(
   db: Kysely<DB>,

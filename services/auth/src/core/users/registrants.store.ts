@@ -85,8 +85,8 @@ export const withdrawEmail = (deps: ReleaseDeps, trx: Transaction<DB>, id: strin
   withdraw(deps, trx, 'email', sql`id = ${id}`)
 
 /**
- * Moves an unconfirmed address to `email_change` or `phone_change`, because the user still wants it. It replaces a change
- * whose session has ended, also by a limit alone: that one confirms nothing any more, and no answer shows it.
+ * Moves an unconfirmed address to `email_change` or `phone_change`, because the user still wants it. It replaces a
+ * change whose session has ended, also by a limit alone: that one confirms nothing any more, and no answer shows it.
  */
 async function withdraw(deps: ReleaseDeps, db: Kysely<DB>, channel: Address['channel'], whose: RawBuilder<unknown>) {
   const now = deps.now()

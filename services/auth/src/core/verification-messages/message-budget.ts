@@ -32,8 +32,8 @@ export type Recipient = { value: string; network?: string | undefined } & (
 
 /**
  * Runs `work`, and then its first attempts, with a message to each recipient counted. Mails count by address and of all
- * users together, SMS by number, block of numbers and day. Every link and code is counted here, before the account is read, so that a refusal reveals
- * no account. Nothing counts if a recipient cannot be reached or `work` throws.
+ * users together, SMS by number, block of numbers and day. Every link and code is counted here, before the account is
+ * read, so that a refusal reveals no account. Nothing counts if a recipient cannot be reached or `work` throws.
  */
 export function withMessagesCounted<Result>(
   deps: BudgetDeps,

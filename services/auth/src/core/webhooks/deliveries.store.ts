@@ -26,8 +26,8 @@ interface Claim {
 }
 
 /**
- * Begins attempts: the deliveries of each receiver that are due longest that has free slots, and of a user only the first that
- * waits. A receiver that failed gets one at a time. Parallel callers get different ones.
+ * Begins attempts: the deliveries of each receiver that are due longest that has free slots, and of a user only the
+ * first that waits. A receiver that failed gets one at a time. Parallel callers get different ones.
  */
 export async function claimDue(db: Kysely<DB>, { now, leaseUntil, atOnce, busy }: Claim): Promise<Claimed[]> {
   const [receivers, deliveries] = [sql.table('webhooks'), sql.table('webhook_deliveries')]

@@ -1,5 +1,5 @@
-// Events as differences between two states of a user, before and after a transaction. Everything that a flow does to a user
-// shows here, so a new flow needs no code for its events. A flow notes the rest (db/watched-users.ts).
+// Events as differences between two states of a user, before and after a transaction. Everything that a flow does to a
+// user shows here, so a new flow needs no code for its events. A flow notes the rest (db/watched-users.ts).
 import type { SessionEnd } from '../../db/watched-users.ts'
 import type { FactorBody, UserBody } from '../users/user-shape.ts'
 import type { EventName } from './events.ts'

@@ -56,7 +56,10 @@ const LEASE_MS = 60_000
 /** 5 s, 10 s, 20 s … 12 h: about eighteen attempts in three days. */
 const waitAfter = growingWait({ firstMs: 5_000, longestMs: 12 * 3_600_000 })
 
-/** Failures in a row after which a success ends an outage. One event that is refused makes fewer, between others' successes. */
+/**
+ * Failures in a row after which a success ends an outage. One event that is refused makes fewer, between others'
+ * successes.
+ */
 const OUTAGE = 3
 
 /** Wait after a fault of our own, such as a missing key. */

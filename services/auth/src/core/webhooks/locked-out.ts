@@ -19,8 +19,8 @@ const TELL_EVERY_MS = 3_600_000
 const EVENT: EventName = 'security.locked_out'
 
 /**
- * Runs an attempt that may be refused because too many have failed, and reports the refusal. Nothing is awaited: the time
- * of the answer would reveal that there is an account.
+ * Runs an attempt that may be refused because too many have failed, and reports the refusal. Nothing is awaited: the
+ * time of the answer would reveal that there is an account.
  */
 export async function reportLock<Result>(
   deps: Deps,

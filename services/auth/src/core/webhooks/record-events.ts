@@ -1,6 +1,7 @@
 // Records changes of users by transactions. The state before is read when a flow locks the user, the state after right
-// before the commit. Their differences and the flow's notes are the events (differences.ts). They are written in that transaction. Sign-ins
-// that touch nothing else write theirs with the session (core/sessions). Without a receiver nothing of this happens.
+// before the commit. Their differences and the flow's notes are the events (differences.ts). They are written in that
+// transaction. Sign-ins that touch nothing else write theirs with the session (core/sessions). Without a receiver
+// nothing of this happens.
 import { afterCommit, beforeCommit } from '@services/common/database/after-commit'
 import type { Logger } from '@services/common/telemetry/logger'
 import type { Kysely, Transaction } from 'kysely'
@@ -32,7 +33,9 @@ interface Recorded {
 
 export type EventRecorder = ReturnType<typeof recordEvents>
 
-/** Records the changes of this database handle, from the first `refresh` on, which finds whether there is a receiver. */
+/**
+ * Records the changes of this database handle, from the first `refresh` on, which finds whether there is a receiver.
+ */
 export function recordEvents(deps: RecorderDeps) {
   const recorded = new WeakMap<object, Recorded>()
   const listeners = new Set<() => void>()

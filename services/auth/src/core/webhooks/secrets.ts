@@ -13,7 +13,10 @@ interface Secrets {
 type Sealed = Pick<Webhook, 'id' | 'sealed_secrets'>
 type Deps = { encryption: Encryption; now: () => Date }
 
-/** Time for which a replaced secret signs beside the new one, so that its receiver can verify every event while it is changed there. */
+/**
+ * Time for which a replaced secret signs beside the new one, so that its receiver can verify every event while it is
+ * changed there.
+ */
 const OVERLAP_MS = 86_400_000
 
 export const sealSecrets = ({ encryption }: Pick<Deps, 'encryption'>, id: string, secrets: readonly string[]): string =>

@@ -65,8 +65,9 @@ const PASSKEY_COLUMNS = sql`id, user_id, credential_id, public_key, friendly_nam
   transports, backup_eligible, backed_up, user_verified, last_used_at, created_at`
 
 /**
- * Inserts users, identities and passkeys in one statement and returns the ids of the new ones. Skips a user whose id, address or
- * identity is taken, or a passkey. Throws a unique violation when two users of the batch have one of these in common.
+ * Inserts users, identities and passkeys in one statement and returns the ids of the new ones. Skips a user whose id,
+ * address or identity is taken, or a passkey. Throws a unique violation when two users of the batch have one of these
+ * in common.
  */
 export async function insertUsers(db: Kysely<DB>, users: ImportedUser[]): Promise<Set<string>> {
   const rows = JSON.stringify(users.map(({ user }) => user))
