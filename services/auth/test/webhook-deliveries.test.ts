@@ -53,6 +53,13 @@ const later = (seconds: number) => {
 const events = (of = receiver) => of.received.map(({ body }) => JSON.parse(body))
 const idsAt = (of = receiver) => of.received.map(({ headers }) => headers['webhook-id'])
 
+/** Compares signatures of the newest request: the library would compare its time with the machine's. */
+function isSignedBy(secret: string): boolean {
+  const { body, headers } = receiver.received.at(-1) as Received
+  const signed = new Webhook(secret).sign(String(headers['webhook-id']), service.clock.now(), body)
+  return String(headers['webhook-signature']).split(' ').includes(signed)
+}
+
 test('a receiver gets what it wants, signed, in the order of the changes', async () => {
   const { secret } = await register(receiver.url, ['user.created', 'user.updated'])
   dispatch()
@@ -61,8 +68,8 @@ test('a receiver gets what it wants, signed, in the order of the changes', async
   await service.put(`/admin/users/${id}`, { password: 'correct horse' }, service.admin)
   await expect.poll(() => receiver.received.length).toBe(4)
   const [first] = receiver.received
-  const verified = new Webhook(secret).verify(first?.body ?? '', first?.headers as Record<string, string>)
-  expect(verified).toMatchObject({
+  expect(isSignedBy(secret)).toBe(true)
+  expect(JSON.parse(first?.body ?? '')).toMatchObject({
     type: 'user.created',
     timestamp: service.clock.now().toISOString(),
     data: { user: { id } },
@@ -251,17 +258,11 @@ test('events that wait while the secret is rotated are signed by both secrets, f
   expect(rotated.body.secret).not.toBe(secret)
   dispatch()
   await expect.poll(() => receiver.received.length).toBe(1)
-  /** The library compares the time with the machine's, and the clock is the test's: compares signatures. */
-  const accepts = (known: string): boolean => {
-    const { body, headers } = receiver.received.at(-1) as Received
-    const signed = new Webhook(known).sign(String(headers['webhook-id']), service.clock.now(), body)
-    return String(headers['webhook-signature']).split(' ').includes(signed)
-  }
-  expect([secret, rotated.body.secret].map((each) => accepts(each))).toEqual([true, true])
+  expect([secret, rotated.body.secret].map(isSignedBy)).toEqual([true, true])
   service.clock.advance({ seconds: DAY })
   await change(user, 1)
   await expect.poll(() => receiver.received.length).toBe(2)
-  expect([secret, rotated.body.secret].map((each) => accepts(each))).toEqual([false, true])
+  expect([secret, rotated.body.secret].map(isSignedBy)).toEqual([false, true])
 })
 
 test('an event whose process died after the commit, or in an attempt, is delivered by another', async () => {

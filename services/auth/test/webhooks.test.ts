@@ -23,6 +23,10 @@ afterEach(() => receiver.close())
 
 const post = (path: string, body: object = {}) => service.post(`/admin/webhooks${path}`, body, service.admin)
 const get = async (path: string) => (await service.get(`/admin/webhooks${path}`, service.admin)).body
+const delivered = (id: string, count: number) =>
+  expect
+    .poll(async () => (await get(`/${id}/deliveries`)).deliveries.map(({ state }: { state: string }) => state))
+    .toEqual(Array(count).fill('delivered'))
 const newUser = () =>
   service.post('/admin/users', { email: `user-${Math.random().toString(36).slice(2)}@example.com` }, service.admin)
 
@@ -102,7 +106,7 @@ test('a test event is delivered, whatever the receiver wants', async () => {
 test('deliveries have pages by cursor, and one is sent again with its id', async () => {
   const { body } = await post('', { url: receiver.url, events: ['user.created'] })
   for (let n = 0; n < 3; n++) await newUser()
-  await expect.poll(() => receiver.received.length).toBe(3)
+  await delivered(body.id, 3)
   const first = await service.get(`/admin/webhooks/${body.id}/deliveries?limit=2`, service.admin)
   const [, next = ''] = /<([^>]+)>; rel="next"/.exec(String(first.headers.link)) ?? []
   const second = await service.get(next, service.admin)
@@ -164,11 +168,11 @@ describe('the receiver of the settings', () => {
 test('a replay by the command line sends what was delivered since then again, in order', async () => {
   const { body } = await post('', { url: receiver.url, events: ['user.created'] })
   await newUser()
-  await expect.poll(() => receiver.received.length).toBe(1)
+  await delivered(body.id, 1)
   service.clock.advance({ seconds: 7_200 })
   const since = service.clock.now().toISOString()
   for (let n = 0; n < 2; n++) await newUser()
-  await expect.poll(() => receiver.received.length).toBe(3)
+  await delivered(body.id, 3)
   const run = (...args: string[]) =>
     authHere(['webhooks', 'replay', ...args], { AUTH_DATABASE_URL: service.deps.config.database.url })
   const { stdout, code } = await run('--since', since, '--webhook', body.id, '--json')
