@@ -35,8 +35,9 @@ test('the receiver and the function of the guide decide about sign-ups, claims a
   const member = { email: 'ada@example.com', password }
   expect(departmentIn(await ask(url, '/signup', member))).toBe('sales')
   const wrong = () => ask(url, '/token?grant_type=password', { ...member, password: 'wrong' })
-  expect([(await wrong()).body.msg, (await wrong()).body.msg]).toEqual(Array(2).fill('Invalid login credentials'))
-  expect((await wrong()).body.msg).toBe('Ask the help desk')
+  for (let attempt = 0; attempt < 3; attempt++) expect((await wrong()).body.msg).toBe('Invalid login credentials')
+  // A stranger's attempts lock no user out.
+  expect(departmentIn(await ask(url, '/token?grant_type=password', member))).toBe('sales')
 
   const { pool, close } = lookInto(settings.AUTH_DATABASE_URL as string)
   onTestFinished(close)

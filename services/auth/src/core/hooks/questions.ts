@@ -36,7 +36,7 @@ export interface Questions {
     key: string,
     payload: HookPayloads[Point],
   ): Promise<Asked<Point>>
-  /** Asks once the transaction has committed; a failure is that of the request. */
+  /** Asks at most once, after the commit; a failure is that of the request. */
   tell<Point extends HookPoint>(point: Point, read: () => Promise<HookPayloads[Point] | undefined>): void
   /** Waits after the transaction as long as a question takes, where there was none to ask. */
   pretend(point: HookPoint): void
@@ -61,14 +61,32 @@ const WITHIN_TRANSACTIONS = ['before-user-created', 'after-user-created', 'custo
 /** Runs of one transaction: it has two questions, and others may change what they are about. */
 const MAX_RUNS = 8
 
-/** Runs a transaction that creates users or issues tokens: once, or again after each of its questions. */
+/** Counts the messages that `work` sends, and undoes that if it throws. */
+export type Counted = <Result>(work: () => Promise<Result>) => Promise<Result>
+
+/**
+ * Runs a transaction that creates users or issues tokens: once, or again after each of its questions. `counted` has
+ * the transaction alone: when a hook fails after the commit, the messages leave and stay counted.
+ */
 export async function withHooks<Deps extends QuestionDeps, Result>(
   deps: Deps,
   log: AuditLog,
   run: (asking: Asking<Deps>) => Promise<Result>,
+  counted: Counted = (work) => work(),
 ): Promise<Result> {
+  if (!WITHIN_TRANSACTIONS.some(deps.hooks.has)) return counted(() => run(deps as Asking<Deps>))
+  const { result, later } = await counted(() => committed(deps, log, run))
+  for (const work of later) await work()
+  return result
+}
+
+/** Runs until the transaction has all answers and commits. Returns the work that follows. */
+async function committed<Deps extends QuestionDeps, Result>(
+  deps: Deps,
+  log: AuditLog,
+  run: (asking: Asking<Deps>) => Promise<Result>,
+): Promise<{ result: Result; later: (() => Promise<void>)[] }> {
   const { hooks } = deps
-  if (!WITHIN_TRANSACTIONS.some(hooks.has)) return run(deps as Asking<Deps>)
   const newId = repeatable(deps.newId)
   const newRowId = repeatable(deps.newRowId)
   const answers = new Map<string, Asked<HookPoint>>()
@@ -94,9 +112,7 @@ export async function withHooks<Deps extends QuestionDeps, Result>(
     }
     try {
       const ids = { newId: newId.fromStart(), newRowId: newRowId.fromStart() }
-      const result = await run({ ...deps, ...ids, questions } as unknown as Asking<Deps>)
-      for (const work of later) await work()
-      return result
+      return { result: await run({ ...deps, ...ids, questions } as unknown as Asking<Deps>), later }
     } catch (error) {
       if (!(error instanceof Unanswered)) throw error
       answers.set(error.key, await error.ask())

@@ -242,7 +242,7 @@ describe('neither hook is asked', () => {
   })
 })
 
-test('of sign-ups at once with one address one makes the user, and the hook is asked once', async ({
+test('of sign-ups at once with one address one makes the user, whom both hooks see and the last once', async ({
   on,
   receiver,
 }) => {
@@ -257,7 +257,9 @@ test('of sign-ups at once with one address one makes the user, and the hook is a
   const answers = await Promise.all([open, replica, open, replica].map(signUp))
   const made = answers.filter(({ status }) => status === 200)
   expect(made).toHaveLength(1)
-  expect(receiver.asked('after-user-created').map(({ id }) => id)).toEqual([made[0]?.body.user.id])
+  const id = made[0]?.body.user.id
+  expect(receiver.asked('before-user-created').filter((asked) => asked.id === id)).toHaveLength(1)
+  expect(receiver.asked('after-user-created').map((asked) => asked.id)).toEqual([id])
 })
 
 test('a failure of after-user-created is that of the request, whose user exists', async ({ on, receiver }) => {

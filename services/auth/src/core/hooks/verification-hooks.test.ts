@@ -116,12 +116,19 @@ describe('a password', () => {
     const open = await on.with({ AUTH_HOOK_PASSWORD_VERIFICATION_ATTEMPT_FAIL_OPEN: 'true' })
     respond(receiver, fails)
     expect((await signIn(on, 'failing@example.com')).body.error_code).toBe('unexpected_failure')
-    expect((await signIn(on, 'failing@example.com', 'wrong')).body.error_code).toBe('unexpected_failure')
     expect((await signIn(open, 'failing@example.com')).status).toBe(200)
     expect(await signIn(open, 'failing@example.com', 'wrong')).toMatchObject(WRONG)
     respond(receiver, answers({ error: { http_code: 423, message: 'closed' } }))
     expect(await signIn(open, 'failing@example.com')).toMatchObject(refusal(423, 'hook_rejected', 'closed'))
     await open.close()
+  })
+
+  test('that is wrong gets no error of a hook, as at an unknown account', async ({ on, receiver, service }) => {
+    await service.signedIn('no-error@example.com')
+    const shown = respond(receiver, fails)
+    expect(await signIn(on, 'no-error@example.com', 'wrong')).toMatchObject(WRONG)
+    expect(shown()).toMatchObject([{ valid: false }])
+    expect(await signIn(on, 'no-account@example.com', 'wrong')).toMatchObject(WRONG)
   })
 
   test('is not shown during the wait after failed ones, nor as proof of a change', async ({

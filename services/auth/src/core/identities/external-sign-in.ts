@@ -135,7 +135,7 @@ async function isRegistrationSent(deps: Deps, log: AuditLog, shown: ShownAccount
     deps.db.transaction().execute(async (trx) => {
       isNew = await registerAddress(asking, trx, log, { account, claim, order: { context, external: toLink } })
     })
-  const isMailed = await isSent(deps, address.value, () => withHooks(deps, log, register))
+  const isMailed = await isSent(deps, address.value, (counted) => withHooks(deps, log, register, counted))
   if (isNew) countSignUp(provider.name)
   return isMailed
 }

@@ -2,6 +2,7 @@ import { ApiError } from '@services/common/errors'
 import type { Kysely, Transaction } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import { hookBehind } from '../hooks/hooks.ts'
+import type { Counted } from '../hooks/questions.ts'
 import type { Pkce } from '../one-time-tokens/pkce.ts'
 import { isEmailTaken } from '../users/addresses.store.ts'
 import { hasRegistrant } from '../users/registrants.store.ts'
@@ -35,13 +36,22 @@ export const isChangeSent = (deps: RequestMailDeps, { userId, email, context, se
 
 /** Sends a mail in a transaction of its own. */
 export const isSentIn = (deps: RequestMailDeps, email: string, send: (trx: Transaction<DB>) => Promise<void>) =>
-  isSent(deps, email, () => deps.db.transaction().execute(send))
+  isSent(deps, email, (counted) => counted(() => deps.db.transaction().execute(send)))
 
-/** Sends a mail by work that has its own transaction: limits are counted outside of one. False: a limit refused it. */
-export async function isSent(deps: RequestMailDeps, email: string, work: () => Promise<void>): Promise<boolean> {
+/**
+ * Sends a mail by work that has its own transaction, and runs that `counted`: limits are counted outside of one. False:
+ * a limit refused it.
+ */
+export async function isSent(
+  deps: RequestMailDeps,
+  email: string,
+  send: (counted: Counted) => Promise<void>,
+): Promise<boolean> {
   const address = { channel: 'email', value: email } as const
   try {
-    await withinGaps(deps, [{ kind: 'confirmation', key: email }], () => withMessagesCounted(deps, [address], work))
+    await send((work) =>
+      withinGaps(deps, [{ kind: 'confirmation', key: email }], () => withMessagesCounted(deps, [address], work)),
+    )
     return true
   } catch (error) {
     if (error instanceof ApiError && !hookBehind(error)) return false

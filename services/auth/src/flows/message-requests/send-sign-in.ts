@@ -32,9 +32,12 @@ export async function sendSignIn(deps: Deps, log: AuditLog, request: MessageRequ
     )
     if (isNew) countSignUp('otp')
   } catch (error) {
+    const hook = hookBehind(error)
+    // The message is queued and must leave; the failure is in the log of hooks.
+    if (hook === 'after-user-created') return
     // The caller has its answer: the hook refuses in the request already, unless an account was deleted meanwhile.
     const isRefused = (error as { code?: unknown }).code === 'hook_rejected'
-    if (hookBehind(error) !== 'before-user-created' || !isRefused) throw error
+    if (hook !== 'before-user-created' || !isRefused) throw error
     log.info({ code: 'hook_rejected' }, 'message not sent: a hook refused its user')
   }
 }

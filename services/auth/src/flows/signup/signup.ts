@@ -4,7 +4,7 @@
 // test/registered-first.test.ts.
 import type { SmsChannel } from '../../adapters/sms/gateway.ts'
 import { type AuditLog, audit } from '../../core/audit/audit.ts'
-import { withHooks } from '../../core/hooks/questions.ts'
+import { type Asking, type Counted, withHooks } from '../../core/hooks/questions.ts'
 import { admitUser, announceUser } from '../../core/identities/admit-user.ts'
 import { insertAccount } from '../../core/identities/insert-account.ts'
 import { type Account, blankUser, confirmed, newAccount } from '../../core/identities/new-account.ts'
@@ -79,13 +79,12 @@ async function signUpUnconfirmed(deps: Deps, log: AuditLog, account: Account, in
   // Before any refusal: even a refused request of the owner removes a stranger's password.
   await deps.db.transaction().execute((trx) => recordClaim(trx, claim))
   const order = { ...input, isSignUp: true }
-  const work = () =>
-    withHooks(deps, log, (asking) =>
-      deps.db.transaction().execute((trx) => registerAddress(asking, trx, log, { account, claim, order })),
-    )
-  const isNew = await withinGaps(deps, [{ kind: gapKind(address), key: gapKeyOf(deps, address, input) }], () =>
-    withMessagesCounted(deps, [{ ...address, network: input.trustedNetwork }], work),
-  )
+  const gap = { kind: gapKind(address), key: gapKeyOf(deps, address, input) } as const
+  const counted: Counted = (work) =>
+    withinGaps(deps, [gap], () => withMessagesCounted(deps, [{ ...address, network: input.trustedNetwork }], work))
+  const register = (asking: Asking<Deps>) =>
+    deps.db.transaction().execute((trx) => registerAddress(asking, trx, log, { account, claim, order }))
+  const isNew = await withHooks(deps, log, register, counted)
   if (isNew) countSignUp('password')
   // Built only from the request: for an existing account the ids are fresh and name nothing.
   return { user: { ...user, confirmation_sent_at: user.created_at } }

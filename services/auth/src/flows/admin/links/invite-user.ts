@@ -37,15 +37,15 @@ type Invitation = Account & { context: MailContext; pkce: Pkce | undefined }
 export async function inviteUser(deps: Deps, log: AuditLog, admin: Actor, invitation: Invitation): Promise<User> {
   const { email, context, pkce } = invitation
   requireModestMetadata(invitation.data)
-  return withMessagesCounted(deps, [{ channel: 'email', value: email, share: 'admins' }], () =>
-    withHooks(deps, log, (asking) =>
-      deps.db.transaction().execute(async (trx) => {
-        const user = await lockInvited(asking, trx, log, admin, invitation)
-        await sendLinkMail(deps, trx, { kind: 'invite', to: email, user, isClaim: true, pkce, ...context })
-        await audit(deps, trx, log, { action: 'user_invited', actor: admin, target: user })
-        return (await findUserById(trx, user.id)) as User
-      }),
-    ),
+  const invite = (asking: Asking<Deps>) =>
+    deps.db.transaction().execute(async (trx) => {
+      const user = await lockInvited(asking, trx, log, admin, invitation)
+      await sendLinkMail(deps, trx, { kind: 'invite', to: email, user, isClaim: true, pkce, ...context })
+      await audit(deps, trx, log, { action: 'user_invited', actor: admin, target: user })
+      return (await findUserById(trx, user.id)) as User
+    })
+  return withHooks(deps, log, invite, (work) =>
+    withMessagesCounted(deps, [{ channel: 'email', value: email, share: 'admins' }], work),
   )
 }
 
