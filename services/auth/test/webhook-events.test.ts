@@ -3,7 +3,8 @@
 import { writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { beforeAll, expect, test } from 'vitest'
+import pg from 'pg'
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { EVENTS } from '../src/core/webhooks/events.ts'
 import { deleteExpired } from '../src/housekeeping.ts'
 import { freshEmail, remove } from './admin.ts'
@@ -12,7 +13,7 @@ import { identityIn } from './linked-identities.ts'
 import { type OpenIdProvider, startOpenIdProvider } from './openid-provider.ts'
 import { enrollTotp, signInAgain, verifyTotp, withTotp } from './second-factors.ts'
 import { type Answer, codeIn, linkPath, startTestService, type TestService } from './service.ts'
-import { addPausedReceiver, eventsDuring } from './upstreams/paused-receiver.ts'
+import { addPausedReceiver, eventsDuring, storedEvents } from './upstreams/paused-receiver.ts'
 import { startSmsGateways } from './upstreams/sms-gateways.ts'
 import { ask, assertion, PASSKEYS, prove, register, withPasskey } from './webauthn/passkeys.ts'
 
@@ -562,6 +563,34 @@ test('events of a deleted user lose its personal data, also those that wait', as
   for (const { data } of rows) expect(data.user).toEqual({ id: userId })
   expect(JSON.stringify(rows)).not.toMatch(new RegExp(`${email}|Ada`))
   expect(rows.find(({ event }) => event === 'session.created').data.session).toEqual({ id: expect.any(String) })
+})
+
+test.each([
+  ['no receiver wants', ['user.created'], 0],
+  ['a receiver wants', ['security.*'], 1],
+])('guesses at a locked account hold no connection for a report that %s', async (_, wanted, expected) => {
+  const small = await startTestService({ AUTH_RATE_LIMIT_FAILED_SIGN_INS: '1', AUTH_DB_MAX_POOL_SIZE: '4' })
+  onTestFinished(() => small.close())
+  await addPausedReceiver(small, wanted)
+  const email = freshEmail()
+  const { userId } = await small.signedIn(email)
+  const guess = () => small.post('/token?grant_type=password', { email, password: 'wrong' })
+  const other = new pg.Client({ connectionString: small.deps.config.database.url })
+  await other.connect()
+  onTestFinished(() => other.end())
+  await other.query('begin')
+  await other.query('select from users where id = $1 for update', [userId])
+  const statuses: number[] = []
+  for (let n = 0; n < 12; n++) statuses.push((await guess()).status)
+  expect(statuses.filter((status) => status === 429).length).toBeGreaterThan(4)
+  await other.query('rollback')
+  const reports = async () => (await storedEvents(small)).filter(({ event }) => event === 'security.locked_out').length
+  await expect
+    .poll(async () => {
+      await guess()
+      return reports()
+    })
+    .toBe(expected)
 })
 
 test('a change that is rolled back causes no event', async () => {

@@ -25,15 +25,19 @@ interface Source {
   giveUpAt: Date
 }
 
-/** Part of a statement: inserts events for all receivers that want them. A receiver that answered 410 wants none. */
+/** Matches receivers that want an event. A receiver that answered 410 wants none. */
+export const wants = (event: RawBuilder<unknown>, receiver = 'receiver') => sql<boolean>`
+  ${sql.ref(`${receiver}.events`)} && array['*', split_part(${event}, '.', 1) || '.*', ${event}]
+    and ${sql.ref(`${receiver}.disabled_reason`)} is distinct from 'gone'`
+
+/** Part of a statement: inserts events for all receivers that want them. */
 export const insertEvents = ({ from, id, userId, event, data, now, giveUpAt }: Source) => sql`
   insert into ${sql.table('webhook_deliveries')}
     (webhook_id, id, user_id, event, data, state, next_at, give_up_at, created_at)
   select receiver.id, ${id}, ${userId}, ${event}, ${data}, 'waiting', ${now}::timestamptz, ${giveUpAt}::timestamptz,
     ${now}::timestamptz
   from ${from}, ${sql.table('webhooks')} receiver
-  where receiver.events && array['*', split_part(${event}, '.', 1) || '.*', ${event}]
-    and receiver.disabled_reason is distinct from 'gone'`
+  where ${wants(event)}`
 
 /** Inserts events in this order. */
 export async function storeEvents(db: Kysely<DB>, events: readonly EventRow[], now: Date): Promise<void> {

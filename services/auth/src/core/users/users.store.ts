@@ -154,6 +154,12 @@ export async function lockUser(trx: Transaction<DB>, id: string) {
   return locked
 }
 
+/** Locks the row for a transaction that does not change it. False if it is locked already: nothing is waited for. */
+export async function lockIdleUser(trx: Transaction<DB>, id: string): Promise<boolean> {
+  const query = trx.selectFrom('users').select('id').where('id', '=', id).forNoKeyUpdate().skipLocked()
+  return (await query.executeTakeFirst()) !== undefined
+}
+
 export type LockedUser = NonNullable<Awaited<ReturnType<typeof lockUser>>>
 
 export type LockedAccount = User & LockedUser

@@ -198,15 +198,21 @@ export const deleteOrphans = (db: Kysely<DB>, before: Date) =>
     condition: sql`not exists (select from ${sql.table('webhooks')} receiver where receiver.id = webhook_id)`,
   })
 
-/** Reports whether any receiver was sent such an event of the user since. */
-export async function hadEventSince(db: Kysely<DB>, userId: string, event: string, since: Date): Promise<boolean> {
+/** Finds the time of the newest such event of the user, for any receiver. Undefined if there is none since. */
+export async function findEventTime(
+  db: Kysely<DB>,
+  userId: string,
+  event: string,
+  since: Date,
+): Promise<Date | undefined> {
   const found = await db
     .selectFrom('webhook_deliveries')
-    .select('id')
+    .select('created_at')
     .where('user_id', '=', userId)
     .where('event', '=', event)
     .where('created_at', '>', since)
+    .orderBy('created_at', 'desc')
     .limit(1)
     .executeTakeFirst()
-  return found !== undefined
+  return found?.created_at
 }

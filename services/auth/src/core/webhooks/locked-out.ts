@@ -3,9 +3,10 @@ import type { Logger } from '@services/common/telemetry/logger'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import { isWatched, noteChange } from '../../db/watched-users.ts'
-import { lockUser } from '../users/users.store.ts'
-import { hadEventSince } from './deliveries.store.ts'
+import { lockIdleUser } from '../users/users.store.ts'
+import { findEventTime } from './deliveries.store.ts'
 import type { EventName } from './events.ts'
+import { isWanted } from './webhooks.store.ts'
 
 interface Deps {
   db: Kysely<DB>
@@ -16,7 +17,19 @@ interface Deps {
 /** One event an hour: an attack is thousands of refused attempts. */
 const TELL_EVERY_MS = 3_600_000
 
+/** Remembered users at most; one that is forgotten costs a statement. */
+const MAX_REMEMBERED = 10_000
+
 const EVENT: EventName = 'security.locked_out'
+
+interface Reports {
+  isRunning: boolean
+  /** Time of the last event by user, oldest first. */
+  times: Map<string, number>
+}
+
+/** Reports of this process. */
+const reportsOf = new WeakMap<Kysely<DB>, Reports>()
 
 /**
  * Runs an attempt that may be refused because too many have failed, and reports the refusal. Nothing is awaited: the
@@ -33,18 +46,39 @@ export async function reportLock<Result>(
   } catch (error) {
     const isWait = error instanceof ApiError && error.code === 'over_request_rate_limit'
     if (isWait && userId !== undefined && isWatched(deps.db)) {
-      void storeLock(deps, userId, how).catch((err) => deps.log.warn({ err, userId }, 'lock-out not reported'))
+      void report(deps, userId, how).catch((err) => deps.log.warn({ err, userId }, 'lock-out not reported'))
     }
     throw error
   }
 }
 
-async function storeLock({ db, now }: Deps, userId: string, how: string): Promise<void> {
-  const since = new Date(now().getTime() - TELL_EVERY_MS)
-  if (await hadEventSince(db, userId, EVENT, since)) return
-  await db.transaction().execute(async (trx) => {
-    await lockUser(trx, userId)
-    if (await hadEventSince(trx, userId, EVENT, since)) return
+/** One report at a time: guesses must not take the connections. A user that is left out has the next guess. */
+async function report(deps: Deps, userId: string, how: string): Promise<void> {
+  const reports = reportsOf.get(deps.db) ?? { isRunning: false, times: new Map() }
+  reportsOf.set(deps.db, reports)
+  const last = reports.times.get(userId)
+  if (reports.isRunning || (last !== undefined && last > deps.now().getTime() - TELL_EVERY_MS)) return
+  reports.isRunning = true
+  try {
+    const time = await storeLock(deps, userId, how)
+    reports.times.delete(userId)
+    if (time) reports.times.set(userId, time.getTime())
+    const [oldest] = reports.times.keys()
+    if (oldest !== undefined && reports.times.size > MAX_REMEMBERED) reports.times.delete(oldest)
+  } finally {
+    reports.isRunning = false
+  }
+}
+
+/** Returns the time of the event, also of one that another process wrote. Undefined if there is none. */
+async function storeLock({ db, now }: Deps, userId: string, how: string): Promise<Date | undefined> {
+  if (!(await isWanted(db, EVENT))) return undefined
+  const time = now()
+  return db.transaction().execute(async (trx) => {
+    if (!(await lockIdleUser(trx, userId))) return undefined
+    const told = await findEventTime(trx, userId, EVENT, new Date(time.getTime() - TELL_EVERY_MS))
+    if (told) return told
     await noteChange(trx, { userId, event: EVENT, about: { reason: how } })
+    return time
   })
 }

@@ -1,4 +1,5 @@
 import { type Insertable, type Kysely, type Selectable, sql, type Transaction, type Updateable } from 'kysely'
+import { wants } from '../../db/events.store.ts'
 import type { DB } from '../../db/tables.ts'
 
 export type Webhook = Selectable<DB['webhooks']>
@@ -9,6 +10,17 @@ export async function hasReceiver(db: Kysely<DB>): Promise<boolean> {
     .selectFrom('webhooks')
     .select('id')
     .where(sql<boolean>`disabled_reason is distinct from 'gone'`)
+    .limit(1)
+    .executeTakeFirst()
+  return found !== undefined
+}
+
+/** Reports whether an event would be written for any receiver. */
+export async function isWanted(db: Kysely<DB>, event: string): Promise<boolean> {
+  const found = await db
+    .selectFrom('webhooks')
+    .select('id')
+    .where(wants(sql`${event}::text`, 'webhooks'))
     .limit(1)
     .executeTakeFirst()
   return found !== undefined
