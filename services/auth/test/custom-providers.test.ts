@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createFarServer } from '@services/common/testing/http/far-server'
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type OpenIdProvider, signInAt, startOpenIdProvider, visitFrom } from './openid-provider.ts'
 import { fragmentOf, queryOf, startTestService, type TestService } from './service.ts'
 import { type PlainOAuth2, startPlainOAuth2 } from './upstreams/plain-oauth2.ts'
@@ -335,6 +335,27 @@ describe('GET /settings', () => {
     expect(await shownAt(await service.with({ AUTH_CUSTOM_OAUTH_ENABLED: 'false' }))).toEqual([])
   })
 
+  test('while the database hangs, one request waits for a moment, and the next ones for nothing', async () => {
+    const identifier = await addPlain({ name: '0 known' })
+    const replica = await service.with({})
+    const known = expect.arrayContaining([{ identifier, name: '0 known' }])
+    expect(await shownAt(replica)).toEqual(known)
+    pass()
+    const holder = await service.deps.pool.connect()
+    onTestFinished(() => holder.release())
+    await holder.query('begin')
+    await holder.query('lock table custom_providers in access exclusive mode')
+    expect(await shownAt(replica)).toEqual(known)
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    expect(await shownAt(replica)).toEqual(known)
+    vi.useRealTimers()
+    await holder.query('rollback')
+    await service.delete(`/admin/custom-providers/${identifier}`, service.admin)
+    pass()
+    await expect.poll(() => shownAt(replica)).not.toEqual(known)
+  })
+
   test('a thousand providers are listed', async () => {
     const identifier = await addPlain({ name: 'many' })
     await service.deps.pool.query(
@@ -424,6 +445,23 @@ test('the log names provider, member and field of a failure, and holds no secret
   })
   const secrets = [CLIENT.client_secret, 'another-secret-entirely', 'the-access-token', ...codes]
   expect(secrets.filter((secret) => log.includes(secret))).toEqual([])
+})
+
+test('a secret that cannot be decrypted is a failure of ours, and an id_token needs none', async () => {
+  const identifier = await addOpenId()
+  await service.deps.db
+    .updateTable('custom_providers')
+    .set({ sealed_secret: 'not-sealed' })
+    .where('identifier', '=', identifier)
+    .execute()
+  corp.next(person())
+  expect(queryOf(await signInAt(service, corp, `/authorize?provider=${identifier}`))).toMatchObject({
+    ...{ error: 'server_error', error_code: 'unexpected_failure' },
+    error_description: 'Something went wrong on our side',
+  })
+  const iat = service.clock.now().getTime() / 1000
+  const id_token = await corp.idToken({ ...person(), iat, exp: 4e9 })
+  expect((await service.post('/token?grant_type=id_token', { provider: identifier, id_token })).status).toBe(200)
 })
 
 test('switched off, no provider of the API signs in', async () => {

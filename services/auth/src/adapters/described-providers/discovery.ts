@@ -17,7 +17,10 @@ const LISTS = [
 const ENDPOINTS = ['authorization_endpoint', 'token_endpoint', 'jwks_uri', 'userinfo_endpoint'] as const
 
 const MAX_TEXT = 2048
+/** Limits of all lists together: each use of a provider reads its description with the row. */
+const MAX_ENTRY = 100
 const MAX_LISTED = 100
+const MAX_LISTS_LENGTH = 4 * 1024
 
 interface DiscoverySource {
   address: string
@@ -57,12 +60,20 @@ async function readChecked(egress: Egress, { address, issuer, withinMs }: Discov
     egress,
     found.map((name) => [name, String(json[name])]),
   )
-  const lists = LISTS.filter((name) => Array.isArray(json[name]))
-  return Object.fromEntries([
-    ['issuer', issuer],
-    ...found.map((name) => [name, json[name]]),
-    ...lists.map((name) => [name, (json[name] as unknown[]).filter(isText).slice(0, MAX_LISTED)]),
-  ])
+  return Object.fromEntries([['issuer', issuer], ...found.map((name) => [name, json[name]]), ...listsOf(json)])
+}
+
+function listsOf(json: Record<string, unknown>): [name: string, entries: string[]][] {
+  let room = MAX_LISTS_LENGTH
+  const fits = (entry: string) => {
+    if (entry.length > MAX_ENTRY || entry.length > room) return false
+    room -= entry.length
+    return true
+  }
+  return LISTS.flatMap((name) => {
+    const given = json[name]
+    return Array.isArray(given) ? [[name, given.filter(isText).slice(0, MAX_LISTED).filter(fits)]] : []
+  })
 }
 
 const isText = (value: unknown): value is string =>

@@ -24,8 +24,14 @@ export function createConfigure(
   openFetch: OpenFetch = boundedFetch,
 ) {
   const verifyIdToken = createIdTokenVerifier(withinMs, openFetch)
-  return (name: string, settings: ExternalProviderSettings, provider: Provider): ConfiguredProvider => {
-    const clientSettings = { ...settings, withinMs, openFetch }
+  /** `openSecret` replaces the secret of the settings; it is called for the exchange of a code alone. */
+  return (
+    name: string,
+    settings: ExternalProviderSettings,
+    provider: Provider,
+    openSecret = () => settings.secret,
+  ): ConfiguredProvider => {
+    const clientSettings = { ...settings, openSecret, withinMs, openFetch }
     if (provider.protocol === 'oauth1') {
       const client = createOAuth1Client(provider, clientSettings)
       return { name, settings, client, idTokens: undefined }

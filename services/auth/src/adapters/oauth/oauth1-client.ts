@@ -34,7 +34,10 @@ export function createOAuth1Client(provider: OAuth1Provider, settings: ClientSet
       ...(token && { oauth_token: token }),
       ...more,
     }
-    const authorization = oauth1Authorization({ method, url, parameters }, { consumer: settings.secret, token: secret })
+    const authorization = oauth1Authorization(
+      { method, url, parameters },
+      { consumer: settings.openSecret(), token: secret },
+    )
     const response = await fetchUpstream(url, { method, headers: { authorization, accept: '*/*' } })
     if (!response.ok) throw new Error(`the provider answered ${response.status}`)
     return response.text()

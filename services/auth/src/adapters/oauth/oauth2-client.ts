@@ -21,6 +21,11 @@ import type { Endpoints, OAuth2Provider, ProviderJson } from './provider.ts'
 import type { ClientSettings, SignInClient, SignInSecrets } from './sign-in-client.ts'
 import { type UpstreamFetch, upstreamFailed } from './upstream.ts'
 
+interface Client {
+  id: string
+  secret: string
+}
+
 export function createOAuth2Client(
   provider: OAuth2Provider,
   settings: ClientSettings,
@@ -28,15 +33,20 @@ export function createOAuth2Client(
   verifyIdToken: VerifyIdToken,
 ): SignInClient {
   const [clientId = ''] = settings.clientIds
-  const client = { id: clientId, secret: settings.secret }
 
   /** Authentication that a token endpoint of unknown habits accepted last. */
   let accepted: 'basic' | 'post' = 'basic'
 
-  function configure({ issuer = settings.redirectUri, authorize, token, api }: Endpoints, either = accepted) {
+  /** Without a client it is for addresses alone. */
+  function configure(
+    { issuer = settings.redirectUri, authorize, token, api }: Endpoints,
+    client?: Client,
+    either = accepted,
+  ) {
     const server = { issuer, authorization_endpoint: authorize, token_endpoint: token }
     const how = provider.clientAuthentication === 'either' ? either : provider.clientAuthentication
-    const config = new Configuration(server, clientId, settings.secret, clientAuthentication(how, client))
+    const authentication = client ? clientAuthentication(how, client) : None()
+    const config = new Configuration(server, clientId, client?.secret, authentication)
     if ([authorize, token, api].some((url) => url.startsWith('http:'))) allowInsecureRequests(config)
     return config
   }
@@ -44,16 +54,17 @@ export function createOAuth2Client(
   /** Exchanges the code; where the server refuses our authentication, once more by the other one. */
   async function exchangeEitherWay(
     endpoints: Endpoints,
+    client: Client,
     exchangeBy: (config: Configuration) => Promise<ProviderJson>,
   ): Promise<{ config: Configuration; answer: ProviderJson }> {
-    const config = configure(endpoints)
+    const config = configure(endpoints, client)
     try {
       return { config, answer: await exchangeBy(config) }
     } catch (error) {
       if (provider.clientAuthentication !== 'either' || !mayBeUnauthenticated(error)) throw error
     }
     const other = accepted === 'basic' ? 'post' : 'basic'
-    const otherConfig = configure(endpoints, other)
+    const otherConfig = configure(endpoints, client, other)
     const answer = await exchangeBy(otherConfig)
     accepted = other
     return { config: otherConfig, answer }
@@ -62,7 +73,7 @@ export function createOAuth2Client(
   /** Exchanges the code and returns the token endpoint's whole answer. */
   async function exchange(
     config: Configuration,
-    fetchUpstream: UpstreamFetch,
+    { client, fetchUpstream }: { client: Client; fetchUpstream: UpstreamFetch },
     callback: Readonly<Record<string, string>>,
     verifier: string | undefined,
   ): Promise<ProviderJson> {
@@ -89,7 +100,7 @@ export function createOAuth2Client(
   async function checkIdToken(
     endpoints: Endpoints,
     answer: ProviderJson,
-    { nonce }: SignInSecrets,
+    { nonce, secret }: Pick<SignInSecrets, 'nonce'> & { secret: string },
     now: Date,
   ): Promise<{ claims: JWTPayload; isVerified: boolean } | undefined> {
     const { idTokens } = endpoints
@@ -99,7 +110,6 @@ export function createOAuth2Client(
       if (provider.idToken === 'always') throw new Error('no OIDC ID token present in response')
       return undefined
     }
-    const { secret } = settings
     const audiences = [clientId, ...(provider.furtherAudiences ?? [])]
     const expectation = { rules: idTokens, audiences, secret, now }
     let isVerified = true
@@ -146,16 +156,17 @@ export function createOAuth2Client(
       if (secrets.binding !== provider.binding) {
         throw apiError('bad_oauth_state', { message: 'The provider was changed during this sign-in' })
       }
+      const client = { id: clientId, secret: settings.openSecret() }
       const fetchUpstream = settings.openFetch(settings.withinMs)
       const endpoints = await endpointsOf()
       const returned = endpoints.issuer ? callback : withoutIssuer(callback)
-      const { config, answer } = await exchangeEitherWay(endpoints, (config) =>
-        exchange(config, fetchUpstream, returned, secrets.verifier),
+      const { config, answer } = await exchangeEitherWay(endpoints, client, (config) =>
+        exchange(config, { client, fetchUpstream }, returned, secrets.verifier),
       ).catch((cause: unknown) => {
         throw upstreamFailed(`Unable to exchange external code: ${code.slice(0, 4)}`, cause)
       })
       try {
-        const idToken = await checkIdToken(endpoints, answer, secrets, now)
+        const idToken = await checkIdToken(endpoints, answer, { nonce: secrets.nonce, secret: client.secret }, now)
         let profile: ProviderJson | undefined
         const account = await provider.identify({
           endpoints,
@@ -195,10 +206,7 @@ function requireSameAccount(
  * Authenticates the client at the token endpoint (RFC 6749 2.3.1). Basic is our own: the library also escapes `-` and
  * `_`, which some providers do not decode (Notion's ids are UUIDs).
  */
-function clientAuthentication(
-  how: 'basic' | 'post' | 'none',
-  { id, secret }: { id: string; secret: string },
-): ClientAuth {
+function clientAuthentication(how: 'basic' | 'post' | 'none', { id, secret }: Client): ClientAuth {
   if (how === 'none') return None()
   if (how === 'post') return ClientSecretPost(secret)
   const credentials = Buffer.from(`${encodeURIComponent(id)}:${encodeURIComponent(secret)}`).toString('base64')

@@ -4,7 +4,8 @@ import type { CleanAccount } from './clean-account.ts'
 import type { OpenFetch } from './upstream.ts'
 
 /** Settings of a client; `withinMs` bounds all requests of one step together. */
-export type ClientSettings = Pick<ExternalProviderSettings, 'clientIds' | 'secret' | 'redirectUri' | 'url'> & {
+export type ClientSettings = Pick<ExternalProviderSettings, 'clientIds' | 'redirectUri' | 'url'> & {
+  openSecret: () => string
   withinMs: number
   openFetch: OpenFetch
 }

@@ -44,7 +44,9 @@ export function createCustomProviders(
   const { enabled, redirectUri } = deps.config.customProviders
   const kept = new Map<string, { version: string; provider: ConfiguredProvider }>()
   let list: { providers: ShownProvider[]; at: number } = { providers: [], at: Number.NEGATIVE_INFINITY }
-  let listing: Promise<void> | undefined
+  let listing: Promise<boolean> | undefined
+  /** Whether the last read was late or failed; requests do not wait for the next one. */
+  let isLate = false
 
   const keep = async (row: CustomProvider): Promise<ConfiguredProvider> => {
     const version = `${row.id} ${row.version}`
@@ -58,8 +60,14 @@ export function createCustomProviders(
   }
   const readList = async () => {
     const at = deps.now().getTime()
-    list = { at, providers: await listShownProviders(deps.db).catch(() => list.providers) }
+    const providers = await listShownProviders(deps.db).catch(() => undefined)
+    if (providers) list = { at, providers }
     listing = undefined
+    return providers !== undefined
+  }
+  const refresh = async () => {
+    listing ??= readList()
+    isLate = (await withTimeout(LIST_WITHIN_MS, listing)) !== true
   }
 
   return {
@@ -71,12 +79,15 @@ export function createCustomProviders(
       kept.delete(identifier)
       return undefined
     },
-    /** Without the database it is the last known list: this public answer never fails, and waits for a moment only. */
+    /**
+     * Never fails: without the database it is the last known list. Only the first request of an outage waits, and only
+     * for a moment; after it the list is read behind the answers.
+     */
     async shown() {
       if (!enabled) return []
       if (deps.now().getTime() - list.at < LIST_KEPT_MS) return list.providers
-      listing ??= readList()
-      await withTimeout(LIST_WITHIN_MS, listing)
+      const refreshed = refresh()
+      if (!isLate) await refreshed
       return list.providers
     },
   }
@@ -90,7 +101,7 @@ async function configure(deps: CustomProviderDeps, row: CustomProvider): Promise
   const settings = {
     enabled: row.enabled,
     clientIds: [row.client_id, ...row.acceptable_client_ids],
-    secret: openSecret(deps, row),
+    secret: '',
     redirectUri,
     url: undefined,
     emailOptional: row.email_optional,
@@ -98,16 +109,16 @@ async function configure(deps: CustomProviderDeps, row: CustomProvider): Promise
     linking: row.linking,
   }
   const provider = customProvider({ egress, now, keptMs: discoveryKeptSeconds * 1000, log }, row)
-  return { ...configureOne(row.identifier, settings, provider), label: row.name }
+  return { ...configureOne(row.identifier, settings, provider, () => openSecret(deps, row)), label: row.name }
 }
 
-/** '' for a public client. */
+/** '' for a public client. A failure is the operator's, so its answer is the general one. */
 function openSecret({ encryption, log }: CustomProviderDeps, row: CustomProvider): string {
   if (row.sealed_secret === null) return ''
   try {
     return encryption.open(SEALED.clientSecret, row)
   } catch (err) {
     log.error({ err, provider: row.identifier }, 'client secret of a provider cannot be decrypted')
-    throw apiError('validation_failed', { message: 'Unsupported provider: its client secret cannot be decrypted' })
+    throw apiError('unexpected_failure', { cause: err })
   }
 }

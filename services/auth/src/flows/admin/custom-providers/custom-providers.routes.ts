@@ -81,7 +81,8 @@ export const customProvidersRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = 
       if (type !== undefined && type !== 'oauth2' && type !== 'oidc') {
         throw apiError('validation_failed', { message: "type must be either 'oauth2' or 'oidc'" })
       }
-      return { providers: (await listCustomProviders(deps.db, type)).map(toBody) }
+      const rows = await listCustomProviders(deps.db, type)
+      return { providers: rows.map((row) => toBody({ ...row, discovery_document: null })) }
     },
   })
 

@@ -4,8 +4,11 @@ import type { RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createFarServer } from '@services/common/testing/http/far-server'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { encryptionWith, newKey } from '../../../../test/encryption-keys.ts'
 import { type OpenIdProvider, startOpenIdProvider } from '../../../../test/openid-provider.ts'
 import { startTestService, type TestService } from '../../../../test/service.ts'
+import { SEALED } from '../../../core/keys/sealed-columns.ts'
+import { rotateSealedRows } from '../../commands/encryption/rotate.ts'
 
 const PATH = '/admin/custom-providers'
 const SECRET = 'a-client-secret-that-never-leaves'
@@ -78,7 +81,8 @@ test('an OpenID provider is answered with its description and defaults, and neve
   }
   const changed = await put(given.identifier, { name: 'Renamed', client_secret: `${SECRET}-2` })
   const listed = await service.get(`${PATH}?type=oidc`, service.admin)
-  expect(listed.body.providers).toContainEqual({ ...created.body, name: 'Renamed', updated_at: expect.any(String) })
+  const { discovery_document: _document, ...short } = created.body
+  expect(listed.body.providers).toContainEqual({ ...short, name: 'Renamed', updated_at: expect.any(String) })
   const others = (await service.get(`${PATH}?type=oauth2`, service.admin)).body.providers
   expect(others.filter(({ provider_type }: { provider_type: string }) => provider_type !== 'oauth2')).toEqual([])
   const rows = await service.deps.pool.query(
@@ -213,11 +217,7 @@ describe('a change', () => {
       rows.map(({ payload: { action, traits, actor_username } }) => [action, actor_username, traits.fields]),
     ).toEqual([
       ['custom_provider_created', 'service_role', expect.arrayContaining(['client_secret', 'scopes'])],
-      [
-        'custom_provider_updated',
-        'service_role',
-        ['jwks_uri', 'scopes', 'attribute_mapping', 'enabled', 'listed', 'linking'],
-      ],
+      ['custom_provider_updated', 'service_role', ['scopes', 'attribute_mapping', 'enabled', 'listed', 'linking']],
       ['custom_provider_updated', 'service_role', ['discovery_url']],
     ])
   })
@@ -241,15 +241,63 @@ describe('a change', () => {
     expect((await put(identifier, { pkce_enabled: false, client_secret: SECRET })).status).toBe(200)
   })
 
+  /** An issuer whose description is answered once the given work is done. */
+  async function issuerWhile(work: () => Promise<unknown>) {
+    const server = createFarServer(async (_request, response) => {
+      await work()
+      const [authorization_endpoint, token_endpoint, jwks_uri] = ['a', 't', 'k'].map((name) => `${issuer}/${name}`)
+      response.end(JSON.stringify({ issuer, authorization_endpoint, token_endpoint, jwks_uri }))
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    onTestFinished(() => {
+      server.closeAllConnections()
+      server.close()
+    })
+    const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    return issuer
+  }
+
   test('that meets another one loses nothing of either', async () => {
-    const { identifier } = (await create(oauth2())).body
-    const changes = [{ name: 'Both' }, { scopes: ['user'] }]
+    const { identifier } = (await create(openId())).body
     const replica = await service.with({})
-    const answers = await Promise.all(
-      changes.map((change, at) => put(identifier, change, at === 0 ? service : replica)),
+    const answers: number[] = []
+    const issuer = await issuerWhile(async () => {
+      if (answers.length === 0) answers.push((await put(identifier, { scopes: ['user'] }, replica)).status)
+    })
+    answers.push((await put(identifier, { issuer })).status)
+    expect(answers).toEqual([200, 200])
+    expect((await read(identifier)).body).toMatchObject({ issuer, scopes: ['openid', 'user'] })
+  })
+
+  test('leaves a secret under the key to which a rotation moved it meanwhile', async () => {
+    const { identifier } = (await create(openId())).body
+    const { db } = service.deps
+    const encryption = encryptionWith(newKey('moved'))
+    const issuer = await issuerWhile(() => rotateSealedRows({ db, encryption }))
+    expect((await put(identifier, { issuer })).status).toBe(200)
+    const row = await db
+      .selectFrom('custom_providers')
+      .select(['id', 'sealed_secret'])
+      .where('identifier', '=', identifier)
+      .executeTakeFirstOrThrow()
+    expect(row.sealed_secret?.startsWith(encryption.prefix)).toBe(true)
+    expect(encryption.open(SEALED.clientSecret, row)).toBe(SECRET)
+  })
+
+  test('without a difference writes nothing, and members of no use reach no audit entry', async () => {
+    const useless = { ['x'.repeat(2000)]: 1, constructor: 'x', toString: 'x', token_url: 'https://8.8.8.8/t' }
+    const { identifier, updated_at } = (await create({ ...openId(), ...useless })).body
+    service.clock.advance({ seconds: 1 })
+    const same = { name: 'Corporate', issuer: corp.issuer, scopes: ['openid'], enabled: true, jwks_uri: null }
+    expect(await put(identifier, { ...useless, ...same })).toMatchObject({ status: 200, body: { updated_at } })
+    const { rows } = await service.deps.pool.query(
+      `select payload #> '{traits,fields}' as fields from audit_log_entries
+        where payload #>> '{traits,provider}' = $1`,
+      [identifier],
     )
-    expect(answers.map(({ status }) => status)).toEqual([200, 200])
-    expect((await read(identifier)).body).toMatchObject({ name: 'Both', scopes: ['user'] })
+    expect(rows.map(({ fields }) => fields.toSorted())).toEqual([
+      ['client_id', 'client_secret', 'identifier', 'issuer', 'name', 'provider_type'],
+    ])
   })
 })
 
@@ -406,6 +454,18 @@ describe('a description', () => {
     const given = { claims_supported: ['x'], scopes_supported: ['a', 1, 'b'], extra: SECRET }
     const { issuer, document } = await describedBy(json(given))
     expect(document).toEqual(documentOf(issuer, { scopes_supported: ['a', 'b'] }))
+  })
+
+  test('of 800 KB leaves some kilobytes in the row', async () => {
+    const entries = (length: number) => Array.from({ length: 100 }, (_, at) => String(at).padEnd(length, 'x'))
+    const { document } = await describedBy(
+      json({
+        ...{ scopes_supported: ['openid', 'e'.repeat(101)], response_types_supported: entries(100) },
+        ...{ grant_types_supported: entries(2000), subject_types_supported: entries(100) },
+      }),
+    )
+    expect(document).toMatchObject({ scopes_supported: ['openid'], grant_types_supported: [] })
+    expect(JSON.stringify(document).length).toBeLessThan(5_000)
   })
 })
 

@@ -113,13 +113,24 @@ export function readChange(stored: CustomProvider, input: Static<typeof Provider
     ...(given as Partial<ProviderFields>),
     has_secret: secret === undefined ? stored.sealed_secret !== null : secret !== null,
   })
-  return { fields, given: Object.keys(given) }
+  return { fields, given: givenFields(stored.provider_type, given) }
 }
+
+/** Members that count for a type, and of which only one of the two has a use. */
+const OF_OPENID = ['issuer', 'discovery_url', 'skip_nonce_check']
+const OF_OAUTH2 = ['authorization_url', 'token_url', 'userinfo_url', 'jwks_uri']
+
+/** Names of the given members that count for the type; others of a body never reach the audit log. */
+export const givenFields = (type: CustomProvider['provider_type'], input: object) =>
+  Object.entries(input)
+    .filter(([name, value]) => Object.hasOwn(NewProvider.properties, name) && value !== '')
+    .map(([name]) => name as keyof Static<typeof NewProvider>)
+    .filter((name) => !(type === 'oidc' ? OF_OAUTH2 : OF_OPENID).includes(name))
 
 /** Picks the members above: no other one of a body reaches a row. */
 const notEmpty = <Input extends object>(input: Input): Partial<Input> =>
   Object.fromEntries(
-    Object.entries(input).filter(([name, value]) => name in ProviderChange.properties && value !== ''),
+    Object.entries(input).filter(([name, value]) => Object.hasOwn(ProviderChange.properties, name) && value !== ''),
   ) as Partial<Input>
 
 export function requirePrefix(identifier: string): void {

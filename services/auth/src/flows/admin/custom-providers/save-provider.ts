@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Egress } from '@services/common/egress/egress'
 import type { Kysely } from 'kysely'
 import type { Static } from 'typebox'
@@ -6,6 +7,7 @@ import { readDiscovery } from '../../../adapters/described-providers/discovery.t
 import type { Config } from '../../../config.ts'
 import { type Actor, type AuditDeps, type AuditLog, audit } from '../../../core/audit/audit.ts'
 import {
+  type CustomProviderChange,
   changeCustomProvider,
   countCustomProviders,
   deleteCustomProvider,
@@ -20,6 +22,7 @@ import { apiError } from '../../../errors.ts'
 import {
   addressesIn,
   discoveryOf,
+  givenFields,
   type NewProvider,
   type ProviderChange,
   type ProviderFields,
@@ -70,13 +73,17 @@ export async function createCustomProvider(
     await lockCustomProviders(trx)
     await requireRoom(deps, trx)
     if (!(await insertCustomProvider(trx, row))) throw taken()
-    const traits = { provider: row.identifier, provider_type: row.provider_type, fields: Object.keys(input) }
+    const given = givenFields(row.provider_type, input)
+    const traits = { provider: row.identifier, provider_type: row.provider_type, fields: given }
     await audit(deps, trx, log, { action: 'custom_provider_created', actor, traits })
   })
   return row
 }
 
-/** Changes the given fields. A concurrent change makes it start again, so that none is lost. */
+/**
+ * Changes the given fields, and writes no others: a rotation may move the sealed secret meanwhile. A concurrent change
+ * makes it start again, so that none is lost.
+ */
 export async function updateCustomProvider(
   deps: Deps,
   log: AuditLog,
@@ -86,33 +93,42 @@ export async function updateCustomProvider(
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const before = (await findCustomProvider(deps.db, identifier)) ?? noSuchProvider()
     const { fields, given } = readChange(before, input)
-    if (given.length === 0) return before
-    const { client_secret: secret, has_secret: _, ...columns } = fields
-    const isMoved = columns.issuer !== before.issuer || columns.discovery_url !== before.discovery_url
+    const changed = given.filter((name) => isChanged(before, fields, name))
+    if (changed.length === 0) return before
+    const isMoved = changed.includes('issuer') || changed.includes('discovery_url')
     const known = addressesIn({ ...before, has_secret: true }).map(([, address]) => address)
     await checkAddresses(
       deps.egress,
       addressesIn(fields).filter(([, address]) => isMoved || !known.includes(address)),
     )
     const discovered = isMoved ? await discover(deps, fields) : {}
+    const { client_secret: secret, ...columns } = pick(fields, changed)
     const sealed = secret ? deps.encryption.seal(SEALED.clientSecret, before, secret) : null
-    const { id: _id, version: _version, created_at: _created, ...rest } = columns as Partial<CustomProvider>
-    const change = {
-      ...rest,
+    const change: CustomProviderChange = {
+      ...columns,
       ...discovered,
       ...(secret !== undefined && { sealed_secret: sealed }),
       updated_at: deps.now(),
     }
     const saved = await deps.db.transaction().execute(async (trx) => {
-      const changed = await changeCustomProvider(trx, before, change)
-      const traits = { provider: identifier, provider_type: before.provider_type, fields: given }
-      if (changed) await audit(deps, trx, log, { action: 'custom_provider_updated', actor, traits })
-      return changed
+      const after = await changeCustomProvider(trx, before, change)
+      const traits = { provider: identifier, provider_type: before.provider_type, fields: changed }
+      if (after) await audit(deps, trx, log, { action: 'custom_provider_updated', actor, traits })
+      return after
     })
     if (saved) return saved
   }
   throw apiError('conflict', { message: 'The provider is being changed by others, try again' })
 }
+
+/** Reports whether a column would change. A given secret always does, as it is not compared with the sealed one. */
+function isChanged(before: CustomProvider, fields: ProviderFields, name: keyof ProviderFields): boolean {
+  if (name === 'client_secret') return fields.client_secret !== null || before.sealed_secret !== null
+  return !isDeepStrictEqual(fields[name], before[name as keyof CustomProvider])
+}
+
+const pick = <Fields extends object, Name extends keyof Fields>(fields: Fields, names: readonly Name[]) =>
+  Object.fromEntries(names.map((name) => [name, fields[name]])) as Partial<Pick<Fields, Name>>
 
 /** Deletes a provider. Its users and identities stay; sign-ins under way end. */
 export async function removeCustomProvider(deps: Deps, log: AuditLog, actor: Actor, identifier: string): Promise<void> {
