@@ -215,6 +215,7 @@ describe('at a service with OAuth 2 alone', () => {
     })
     const refused = queryOf(await signInAtForge(identifier, { ...PROFILE, email_verified: 'true' }))
     expect(refused.error_code).toBe('provider_email_needs_verification')
+    expect(refused.error_description).toMatch(/^Unverified email with P\. /)
     const user = await userOf(await signInAtForge(identifier, { ...PROFILE, email_verified: true }))
     const expected = {
       ...{ user_name: 'ann', team: 'red', source: { constant: true }, avatar_url: PROFILE.avatar_url },
@@ -223,6 +224,17 @@ describe('at a service with OAuth 2 alone', () => {
     expect(user).toMatchObject({ email: 'ann@forge.example', user_metadata: expected })
     expect(user.identities[0]).toMatchObject({ id: '4711', identity_data: expected })
     expect(user.user_metadata).not.toHaveProperty('login')
+  })
+
+  test('a claim of the list that is too large is left out alone, with a log line', async () => {
+    const lists = { custom_claims_allowlist: ['one', 'two', 'large'], attribute_mapping: { sub: 'id' } }
+    const identifier = await addPlain({ ...lists, email_optional: true })
+    const [one, two, large] = ['1'.repeat(1500), '2'.repeat(1500), '3'.repeat(3000)]
+    const warned = vi.spyOn(service.deps.log, 'warn')
+    onTestFinished(() => warned.mockRestore())
+    const user = await userOf(await signInAtForge(identifier, { id: 'large', one, two, large }))
+    expect(user.user_metadata.custom_claims).toEqual({ one, two })
+    expect(warned).toHaveBeenCalledWith({ provider: identifier, claims: ['large'] }, 'claims left out: too large')
   })
 
   test('a value of the wrong type is left out alone, and an account without an id is refused', async () => {
@@ -335,6 +347,19 @@ describe('GET /settings', () => {
     expect(await shownAt(await service.with({ AUTH_CUSTOM_OAUTH_ENABLED: 'false' }))).toEqual([])
   })
 
+  test('leaves out a provider that a later setting of the same name shadows', async () => {
+    const identifier = await addPlain({ name: '0 shadowed' })
+    const name = identifier.slice('custom:'.length).toUpperCase()
+    const later = await service.with(other.settings(`OIDC_${name}`))
+    const warned = vi.spyOn(later.deps.log, 'warn')
+    for (const _ of [1, 2]) {
+      expect((await shownAt(later)).map((shown: { identifier: string }) => shown.identifier)).not.toContain(identifier)
+      pass()
+    }
+    const lines = warned.mock.calls.filter(([, message]) => message === 'provider shadowed by one of the settings')
+    expect(lines).toEqual([[{ provider: identifier }, expect.any(String)]])
+  })
+
   test('while the database hangs, one request waits for a moment, and the next ones for nothing', async () => {
     const identifier = await addPlain({ name: '0 known' })
     const replica = await service.with({})
@@ -401,6 +426,17 @@ describe('a description', () => {
     service.clock.advance({ seconds: 31 })
     shelf.isFine = true
     expect([await isBegun(), await isBegun(), shelf.fetched]).toEqual([true, true, 3])
+  })
+
+  test('that was renewed is the one that other processes begin with', async () => {
+    const { shelf, begin, identifier } = await behindShelf()
+    service.clock.advance({ seconds: 3601 })
+    await begin()
+    const started = await service.with({})
+    const begun = await started.get(`/authorize?provider=${identifier}`)
+    expect([begun.status, shelf.fetched]).toEqual([302, 2])
+    const { body } = await service.get(`/admin/custom-providers/${identifier}`, service.admin)
+    expect(body.updated_at).toBe(body.created_at)
   })
 
   test('at an address of its own serves id_tokens, too', async () => {
@@ -498,6 +534,30 @@ test('another base of the redirect address is what the provider gets', async () 
   const elsewhere = await service.with({ AUTH_CUSTOM_OAUTH_EXTERNAL_URL: 'https://auth.example/behind' })
   const begun = await elsewhere.get(`/authorize?provider=${await addOpenId()}`)
   expect(queryOf(begun).redirect_uri).toBe('https://auth.example/behind/callback')
+})
+
+test.each(['userinfo_url', 'token_url'])('the %s of a saved provider is checked where it is used', async (field) => {
+  let requests = 0
+  const inside = createFarServer((_request, response) => {
+    requests++
+    response.writeHead(503).end()
+  }).listen(0, '127.0.0.2')
+  await once(inside, 'listening')
+  onTestFinished(() => {
+    inside.closeAllConnections()
+    inside.close()
+  })
+  const address = `http://127.0.0.2:${(inside.address() as AddressInfo).port}/x`
+  const identifier = await addPlain({ [field]: address, email_optional: true })
+  const closed = await service.with({ AUTH_EGRESS_ALLOW_CIDRS: '127.0.0.1/32' })
+  const finishAt = async (at: TestService) => {
+    forge.profile = { sub: '1' }
+    const begun = await at.get(`/authorize?provider=${identifier}`)
+    await at.get(`/callback?${new URLSearchParams(forge.visit(String(begun.headers.location)))}`)
+    return requests
+  }
+  expect(await finishAt(closed)).toBe(0)
+  expect(await finishAt(service)).toBeGreaterThan(0)
 })
 
 test('addresses of a saved provider are checked again where they are used', async () => {

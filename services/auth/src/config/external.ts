@@ -85,10 +85,17 @@ export const egressVariables = {
     { default: '' },
     parseCidrs,
   ),
+  EGRESS_DENY_CIDRS: parsed(
+    'list',
+    'Public networks that these requests must not reach. Wins over EGRESS_ALLOW_CIDRS.',
+    { default: '' },
+    parseCidrs,
+  ),
 } satisfies Variables
 
 export const egressSettings = (values: Values<typeof egressVariables & Pick<typeof serverVariables, 'PORT'>>) => ({
   allowCidrs: values.EGRESS_ALLOW_CIDRS,
+  denyCidrs: values.EGRESS_DENY_CIDRS,
   ownPort: values.PORT,
 })
 

@@ -5,6 +5,9 @@ import { settingNamesOf } from './external-providers.ts'
 /** RFC 7518 3.2; shorter secrets are accepted, because they exist in the field. */
 const SHORTEST_SECRET_BYTES = 32
 
+/** Prefix of the largest private network of IPv4, 10.0.0.0/8. */
+const SHORTEST_PREFIX = 8
+
 const isLocal = (host: string) => /^(localhost|127\.[\d.]+|\[::1\])$/.test(host)
 
 /**
@@ -71,8 +74,8 @@ function openSettings(config: Config): Record<string, boolean> {
       [database.url, database.directUrl].some(isReachedWithoutTls),
     'AUTH_DATABASE_FALLBACK_URLS has a URL without sslmode=verify-full':
       database.fallbackUrls.some(isReachedWithoutTls),
-    'AUTH_EGRESS_ALLOW_CIDRS has a network of all addresses: an admin token reaches every private server':
-      config.egress.allowCidrs.some((cidr) => cidr.endsWith('/0')),
+    [`AUTH_EGRESS_ALLOW_CIDRS has a network with a prefix below /${SHORTEST_PREFIX}: an admin token reaches private servers of all kinds`]:
+      config.egress.allowCidrs.some((cidr) => Number(cidr.split('/')[1]) < SHORTEST_PREFIX),
     'AUTH_DATABASE_REPLICA_URL has no sslmode=verify-full':
       database.replica !== undefined && isReachedWithoutTls(database.replica.url),
     [`AUTH_JWT_SECRET has less than ${SHORTEST_SECRET_BYTES} bytes: a weak one is found by guessing, from any token it signs`]:

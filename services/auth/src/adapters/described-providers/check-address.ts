@@ -1,3 +1,4 @@
+import { withTimeout } from '@services/common/concurrency/with-timeout'
 import type { Egress } from '@services/common/egress/egress'
 import { EgressRefused, type Refusal } from '@services/common/egress/ssrf-guard'
 import { apiError } from '../../errors.ts'
@@ -9,22 +10,34 @@ const TEXTS: Record<Refusal, string> = {
   'not a URL, or too long': 'URL is not valid, or longer than 2048 characters',
   scheme: 'URL must use HTTPS',
   'credentials in the URL': 'URL must not contain a user name or password',
-  'our own address': 'URL cannot be an address of this service',
+  'our own address': PRIVATE,
   'refused literal address': PRIVATE,
   'refused name or port': PRIVATE,
   'refused address': PRIVATE,
 }
 
-/** Checks addresses by field, and all that their names resolve to. Throws validation_failed for the first bad one. */
+const UNRESOLVED = 'Unable to resolve hostname'
+
+/** Starts a limit over several steps. The result is the time that is left, in ms. */
+export function startDeadline(ms: number): () => number {
+  const end = performance.now() + ms
+  return () => Math.max(0, Math.ceil(end - performance.now()))
+}
+
+/**
+ * Checks addresses by field, and all that their names resolve to. Throws validation_failed for the first bad one, or
+ * one whose name is not resolved in time.
+ */
 export async function checkAddresses(
   egress: Pick<Egress, 'check'>,
   addresses: readonly (readonly [field: string, address: string])[],
+  withinMs: number,
 ): Promise<void> {
   const problems = await Promise.all(
     addresses.map(async ([field, address]) => {
       try {
-        await egress.check(address)
-        return undefined
+        const checked = await withTimeout(withinMs, egress.check(address))
+        return checked === 'late' ? `${field}: ${UNRESOLVED}` : undefined
       } catch (error) {
         return `${field}: ${problemOf(address, error)}`
       }
@@ -36,7 +49,7 @@ export async function checkAddresses(
 
 function problemOf(address: string, error: unknown): string {
   const { protocol = '', hostname = '' } = URL.parse(address) ?? {}
-  if (!(error instanceof EgressRefused)) return 'Unable to resolve hostname'
+  if (!(error instanceof EgressRefused)) return UNRESOLVED
   if (error.refusal.startsWith('refused') && isLoopback(hostname)) return LOOPBACK
   return error.refusal.startsWith('refused') && protocol === 'http:' ? TEXTS.scheme : TEXTS[error.refusal]
 }

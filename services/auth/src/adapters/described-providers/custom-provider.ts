@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Egress } from '@services/common/egress/egress'
-import type { CustomProvider } from '../../db/tables.ts'
+import type { CustomProvider, DiscoveryDocument } from '../../db/tables.ts'
 import type { OAuth2Provider } from '../oauth/provider.ts'
 import { describedProvider } from './described-provider.ts'
 import { discoveryAddress, endpointsOf, readDiscovery } from './discovery.ts'
@@ -11,6 +11,8 @@ export interface CustomProviderDeps {
   /** Lifetime of a discovered description. */
   keptMs: number
   log: { warn(fields: object, message: string): void }
+  /** Stores a renewed description, so that other processes begin with it. */
+  keep(found: DiscoveryDocument): Promise<void>
 }
 
 /** A provider of the admin API (contract/auth-custom-providers.md). */
@@ -27,6 +29,7 @@ export function customProvider(deps: CustomProviderDeps, row: CustomProvider): O
     binding: bindingOf(row),
     parameters: row.authorization_params,
     ...(isOpenId && { idToken: 'usually' }),
+    reportTooLarge: (claims) => deps.log.warn({ provider: identifier, claims }, 'claims left out: too large'),
     mapping: {
       issuer: row.issuer ?? row.userinfo_url ?? '',
       attributes: row.attribute_mapping,
@@ -50,14 +53,16 @@ const fixedEndpoints = (row: CustomProvider) => ({
   api: row.userinfo_url ?? '',
 })
 
-/** The description of the last save serves until it is too old, and where a new one cannot be had. */
-function discovered({ egress, now, keptMs, log }: CustomProviderDeps, row: CustomProvider) {
+/** The stored description serves until it is too old, and where a new one cannot be had. */
+function discovered({ egress, now, keptMs, log, keep }: CustomProviderDeps, row: CustomProvider) {
   const { issuer, discovery_url: url, discovery_document: saved, discovered_at: savedAt } = row
   const address = url ?? discoveryAddress(issuer ?? '')
   return {
     async discover(withinMs: number) {
       try {
-        return endpointsOf(await readDiscovery(egress, { address, issuer: issuer ?? '', withinMs }))
+        const found = await readDiscovery(egress, { address, issuer: issuer ?? '', withinMs })
+        await keep(found)
+        return endpointsOf(found)
       } catch (err) {
         log.warn({ err, provider: row.identifier }, 'description of a provider could not be fetched')
         throw err

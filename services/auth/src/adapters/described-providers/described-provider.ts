@@ -6,7 +6,14 @@ import { accountOfClaims, type ClaimMapping } from './account-of-claims.ts'
 export interface ProviderDescription
   extends Pick<
     OAuth2Provider,
-    'scopes' | 'replacesScopes' | 'pkce' | 'idToken' | 'clientAuthentication' | 'furtherAudiences' | 'binding'
+    | 'scopes'
+    | 'replacesScopes'
+    | 'pkce'
+    | 'idToken'
+    | 'clientAuthentication'
+    | 'furtherAudiences'
+    | 'binding'
+    | 'reportTooLarge'
   > {
   endpoints: Endpoints | Discovered
   mapping: ClaimMapping

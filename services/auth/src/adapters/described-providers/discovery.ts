@@ -4,7 +4,7 @@ import { countDiscovery } from '../../metrics.ts'
 import { jsonObject } from '../json-object.ts'
 import type { Endpoints } from '../oauth/provider.ts'
 import { describeFailure, guardedFetch } from '../oauth/upstream.ts'
-import { checkAddresses } from './check-address.ts'
+import { checkAddresses, startDeadline } from './check-address.ts'
 
 const REQUIRED = ['issuer', 'authorization_endpoint', 'token_endpoint', 'jwks_uri'] as const
 const LISTS = [
@@ -25,6 +25,7 @@ const MAX_LISTS_LENGTH = 4 * 1024
 interface DiscoverySource {
   address: string
   issuer: string
+  /** Limit of the fetch and the checks together. */
   withinMs: number
 }
 
@@ -46,6 +47,7 @@ export async function readDiscovery(egress: Egress, source: DiscoverySource): Pr
 }
 
 async function readChecked(egress: Egress, { address, issuer, withinMs }: DiscoverySource): Promise<DiscoveryDocument> {
+  const left = startDeadline(withinMs)
   const json = await fetchJson(egress, address, withinMs)
   const missing = REQUIRED.filter((name) => !isText(json[name]))
   if (missing.length > 0) {
@@ -59,6 +61,7 @@ async function readChecked(egress: Egress, { address, issuer, withinMs }: Discov
   await checkAddresses(
     egress,
     found.map((name) => [name, String(json[name])]),
+    left(),
   )
   return Object.fromEntries([['issuer', issuer], ...found.map((name) => [name, json[name]]), ...listsOf(json)])
 }

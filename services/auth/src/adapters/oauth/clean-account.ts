@@ -20,8 +20,11 @@ const MAX_CLAIM_BYTES = 2048
 /** Claims end up in the user's metadata, which access tokens carry. */
 const MAX_CLAIMS_BYTES = 8 * 1024
 
-/** Throws if the provider gave no usable id. Claims that are empty or too large are left out. */
-export function cleanAccount({ sub, emails, claims, isPartial = false }: ExternalAccount): CleanAccount {
+/** Throws if the provider gave no usable id. Empty claims are left out; too large ones are left out and reported. */
+export function cleanAccount(
+  { sub, emails, claims, isPartial = false }: ExternalAccount,
+  reportTooLarge: (claims: string[]) => void = () => {},
+): CleanAccount {
   const id = typeof sub === 'number' && Number.isSafeInteger(sub) ? String(sub) : sub
   if (typeof id !== 'string' || id === '' || id.length > MAX_SUB_LENGTH || !isStorable(id)) {
     throw new Error('the provider gave no id of the account')
@@ -37,19 +40,30 @@ export function cleanAccount({ sub, emails, claims, isPartial = false }: Externa
     .filter(({ email }) => isEmail(email))
     .map((known) => ({ ...known, email: known.email.toLowerCase() }))
   const hasOnlyMalformedEmails = reported.length > 0 && known.length === 0
-  return { sub: id, emails: known, hasOnlyMalformedEmails, claims: cleanClaims(claims), isPartial }
+  const limit = { room: MAX_CLAIMS_BYTES, tooLarge: [] as string[] }
+  const { custom_claims: custom, ...others } = claims
+  const kept = cleanClaims(others, limit)
+  if (isObject(custom)) kept.custom_claims = cleanClaims(custom, limit)
+  if (limit.tooLarge.length > 0) reportTooLarge(limit.tooLarge)
+  return { sub: id, emails: known, hasOnlyMalformedEmails, claims: kept, isPartial }
 }
 
-function cleanClaims(claims: Metadata): Metadata {
-  let room = MAX_CLAIMS_BYTES
+const isObject = (value: unknown): value is Metadata =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Bounds each claim, and all of them together; those of `custom_claims` count as claims of their own. */
+function cleanClaims(claims: Metadata, limit: { room: number; tooLarge: string[] }): Metadata {
   const kept: Metadata = {}
   for (const [name, value] of Object.entries(claims)) {
     if (value === null || value === '' || !isStorable(value)) continue
     const json = JSON.stringify(value, withoutLongNumbers)
     if (json === undefined || json === '{}') continue
     const bytes = Buffer.byteLength(json)
-    if (bytes > MAX_CLAIM_BYTES || bytes > room) continue
-    room -= bytes
+    if (bytes > MAX_CLAIM_BYTES || bytes > limit.room) {
+      limit.tooLarge.push(name)
+      continue
+    }
+    limit.room -= bytes
     kept[name] = JSON.parse(json)
   }
   return kept

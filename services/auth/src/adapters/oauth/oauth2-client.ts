@@ -183,7 +183,11 @@ export function createOAuth2Client(
         })
         if (idToken && provider.isProfileProof) requireSameAccount(idToken, profile)
         const refreshToken = typeof answer.refresh_token === 'string' ? answer.refresh_token : undefined
-        return { account: cleanAccount(account), accessToken: answer.access_token, refreshToken }
+        return {
+          account: cleanAccount(account, provider.reportTooLarge),
+          accessToken: answer.access_token,
+          refreshToken,
+        }
       } catch (cause) {
         throw upstreamFailed('Error getting user profile from external provider', cause)
       }

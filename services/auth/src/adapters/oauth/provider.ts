@@ -95,6 +95,8 @@ export interface OAuth2Provider {
   binding?: string
   /** Further parameters of the authorize address, made from those of GET /authorize. */
   authorizeParameters?(query: Readonly<Record<string, string>>): Record<string, string>
+  /** Called with the names of claims that are left out for their size. */
+  reportTooLarge?: (claims: string[]) => void
   tokenParameters?(client: { id: string; secret: string }): Record<string, string>
   identify(signIn: GrantedSignIn): Promise<ExternalAccount> | ExternalAccount
   /** Account from only a verified id_token, for providers whose id_tokens applications may send. */

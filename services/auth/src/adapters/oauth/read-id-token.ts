@@ -38,7 +38,7 @@ export function createIdTokenReader(
       if (accessToken && !matchesAccessToken(idToken, claims, accessToken)) throw badRequest('Bad ID token')
       if (!skipNonceCheck) requireNonce(claims, nonce)
       try {
-        return cleanAccount(accountOfIdToken(claims, endpoints))
+        return cleanAccount(accountOfIdToken(claims, endpoints), provider.reportTooLarge)
       } catch (error) {
         throw badRequest('Bad ID token', undefined, error)
       }

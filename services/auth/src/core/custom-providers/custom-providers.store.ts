@@ -1,6 +1,6 @@
 import { jsonb } from '@services/common/database/pool'
 import { type Kysely, sql, type Transaction } from 'kysely'
-import type { CustomProvider, DB } from '../../db/tables.ts'
+import type { CustomProvider, DB, DiscoveryDocument } from '../../db/tables.ts'
 
 /** Columns that a change may write. */
 export type CustomProviderChange = Partial<Omit<CustomProvider, 'id' | 'identifier' | 'provider_type' | 'version'>>
@@ -80,6 +80,22 @@ export const changeCustomProvider = (
     .where('version', '=', version)
     .returningAll()
     .executeTakeFirst()
+
+/** Stores a renewed description, unless the provider was changed or a newer one is there. */
+export async function renewDescription(
+  db: Kysely<DB>,
+  { id, version }: Pick<CustomProvider, 'id' | 'version'>,
+  found: DiscoveryDocument,
+  now: Date,
+): Promise<void> {
+  await db
+    .updateTable('custom_providers')
+    .set({ discovery_document: jsonb(found), discovered_at: now })
+    .where('id', '=', id)
+    .where('version', '=', version)
+    .where('discovered_at', '<', now)
+    .execute()
+}
 
 export const deleteCustomProvider = (
   trx: Transaction<DB>,

@@ -9,14 +9,14 @@ import type { ConfiguredProvider } from '../../adapters/oauth/configure-provider
 import { guardedFetch, SIGN_IN_WITHIN_MS } from '../../adapters/oauth/upstream.ts'
 import type { CustomProviders } from '../../adapters/providers/index.ts'
 import type { Config } from '../../config.ts'
-import type { CustomProvider, DB } from '../../db/tables.ts'
+import type { CustomProvider, DB, DiscoveryDocument } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
 import type { Encryption } from '../keys/encryption.ts'
 import { SEALED } from '../keys/sealed-columns.ts'
-import { findCustomProvider, listShownProviders } from './custom-providers.store.ts'
+import { findCustomProvider, listShownProviders, renewDescription } from './custom-providers.store.ts'
 
 export interface CustomProviderDeps {
-  config: Pick<Config, 'customProviders'>
+  config: Pick<Config, 'customProviders' | 'ownProviders'>
   db: Kysely<DB>
   egress: Egress
   encryption: Encryption
@@ -45,6 +45,7 @@ export function createCustomProviders(
   const kept = new Map<string, { version: string; provider: ConfiguredProvider }>()
   let list: { providers: ShownProvider[]; at: number } = { providers: [], at: Number.NEGATIVE_INFINITY }
   let listing: Promise<boolean> | undefined
+  const shadowed = new Set<string>()
   /** Whether the last read was late or failed; requests do not wait for the next one. */
   let isLate = false
 
@@ -58,10 +59,17 @@ export function createCustomProviders(
     if (kept.size > MAX_KEPT && oldest !== undefined) kept.delete(oldest)
     return provider
   }
+  /** A provider of the settings answers to `custom:<name>`, too, and wins. */
+  const isReached = ({ identifier }: ShownProvider) => {
+    if (!Object.hasOwn(deps.config.ownProviders, identifier.slice('custom:'.length))) return true
+    if (!shadowed.has(identifier)) deps.log.warn({ provider: identifier }, 'provider shadowed by one of the settings')
+    shadowed.add(identifier)
+    return false
+  }
   const readList = async () => {
     const at = deps.now().getTime()
     const providers = await listShownProviders(deps.db).catch(() => undefined)
-    if (providers) list = { at, providers }
+    if (providers) list = { at, providers: providers.filter(isReached) }
     listing = undefined
     return providers !== undefined
   }
@@ -108,7 +116,11 @@ async function configure(deps: CustomProviderDeps, row: CustomProvider): Promise
     skipNonceCheck: row.skip_nonce_check,
     linking: row.linking,
   }
-  const provider = customProvider({ egress, now, keptMs: discoveryKeptSeconds * 1000, log }, row)
+  const keep = (found: DiscoveryDocument) =>
+    renewDescription(deps.db, row, found, now()).catch((err: unknown) => {
+      log.warn({ err, provider: row.identifier }, 'renewed description of a provider could not be stored')
+    })
+  const provider = customProvider({ egress, now, keptMs: discoveryKeptSeconds * 1000, log, keep }, row)
   return { ...configureOne(row.identifier, settings, provider, () => openSecret(deps, row)), label: row.name }
 }
 

@@ -21,7 +21,8 @@ export type ExternalDeps = AuditDeps &
   }
 
 export interface ExternalSignIn {
-  provider: { name: string; settings: { linking: LinkingRule } }
+  /** `label`: name for people, where it has one. */
+  provider: { name: string; label?: string; settings: { linking: LinkingRule } }
   account: CleanAccount
   audience: string
   acceptLanguage: string | undefined
@@ -37,7 +38,10 @@ export interface ExternalUser {
 export type Found = Omit<ExternalUser, 'user'> & { userId: string }
 
 /** Refusal of an unverified address; `isLinked`: the sign-in linked its account to a user without an address. */
-export const unverifiedEmail = (provider: string, { isMailed = false, isLinked = false } = {}) =>
+export const unverifiedEmail = (
+  { name, label: provider = name }: { name: string; label?: string },
+  { isMailed = false, isLinked = false } = {},
+) =>
   apiError(isLinked ? 'email_not_confirmed' : 'provider_email_needs_verification', {
     status: 422,
     message: isMailed

@@ -28,7 +28,7 @@ import { accountToLink } from './unproven-account.ts'
 type Deps = ExternalDeps & LinkMailDeps & BudgetDeps & AdmitDeps & { db: Kysely<DB>; config: Config }
 
 export interface ShownAccount extends Omit<ExternalSignIn, 'provider' | 'acceptLanguage'> {
-  provider: { name: string; settings: { linking: LinkingRule; emailOptional: boolean } }
+  provider: { name: string; label?: string; settings: { linking: LinkingRule; emailOptional: boolean } }
   /** Context of the mail that confirms an address. */
   context: MailContext
   /** null: a sign-in. */
@@ -68,7 +68,7 @@ export async function signInExternally<Own extends Deps, Admitted>(
     }),
   )
   if (outcome === 'unproven') {
-    throw unverifiedEmail(provider.name, { isMailed: await isRegistrationSent(deps, log, shown) })
+    throw unverifiedEmail(provider, { isMailed: await isRegistrationSent(deps, log, shown) })
   }
   const { user, isNew, reportedEmail, admitted } = outcome
   if (isNew) countSignUp(provider.name)
@@ -77,7 +77,7 @@ export async function signInExternally<Own extends Deps, Admitted>(
     ? await isChangeSent(deps, mail)
     : !admitted && (await isConfirmationSent(deps, log, mail))
   if (admitted) return admitted.value
-  throw unverifiedEmail(provider.name, { isMailed, isLinked: shown.linking !== null })
+  throw unverifiedEmail(provider, { isMailed, isLinked: shown.linking !== null })
 }
 
 /** The refusal of an account without a usable address; only a missing one is a matter of EMAIL_OPTIONAL. */

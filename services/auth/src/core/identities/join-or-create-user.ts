@@ -222,7 +222,14 @@ async function link(
     await audit(deps, trx, log, { action, actor: user, target })
   }
   await audit(deps, trx, log, { action: 'identity_linked', actor: user, traits: { provider: provider.name } })
-  await notify(deps, trx, user, 'identity_linked_notification', { Provider: provider.name }, { acceptLanguage })
+  await notify(
+    deps,
+    trx,
+    user,
+    'identity_linked_notification',
+    { Provider: provider.label ?? provider.name },
+    { acceptLanguage },
+  )
 }
 
 /** Removes the registrant's access if no address was proven; data of an admin's invitation stays. */

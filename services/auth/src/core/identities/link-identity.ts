@@ -1,10 +1,12 @@
 // An identity that a signed-in user or an invitation adds, or a user removes. Joining by a verified address:
 // join-or-create-user.ts.
+
 import type { Transaction } from 'kysely'
 import { primaryEmail } from '../../adapters/oauth/clean-account.ts'
 import type { DB } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
 import { type AuditLog, audit } from '../audit/audit.ts'
+import { findCustomProvider } from '../custom-providers/custom-providers.store.ts'
 import { requireSecondFactor } from '../freshness/require-fresh.ts'
 import { findUserIdByLinkHash, takeByLinkHash } from '../one-time-tokens/one-time-tokens.store.ts'
 import { notify } from '../outbox/notify.ts'
@@ -86,7 +88,14 @@ export async function linkIdentity(
   const user = (await findUserById(trx, userId)) as User
   await audit(deps, trx, log, { action: 'identity_linked', actor: user, traits: { provider: provider.name } })
   // Notified at the previous address: the new one may be a stranger's.
-  await notify(deps, trx, before, 'identity_linked_notification', { Provider: provider.name }, { acceptLanguage })
+  await notify(
+    deps,
+    trx,
+    before,
+    'identity_linked_notification',
+    { Provider: provider.label ?? provider.name },
+    { acceptLanguage },
+  )
   const isTold = !before.email && !before.phone && email && !email.verified
   return { user, reportedEmail: isTold ? email.email : undefined }
 }
@@ -148,7 +157,9 @@ export async function unlinkIdentity(
   }
   await refreshProviders(trx, userId, now)
   await audit(deps, trx, log, { action: 'identity_unlinked', actor: user, traits: { provider, identity_id: id } })
-  await notify(deps, trx, user, 'identity_unlinked_notification', { Provider: provider }, { acceptLanguage })
+  const custom = provider.startsWith('custom:') ? await findCustomProvider(trx, provider) : undefined
+  const shown = { Provider: custom?.name ?? provider }
+  await notify(deps, trx, user, 'identity_unlinked_notification', shown, { acceptLanguage })
 }
 
 /** Reports whether the confirmed address belongs only to this identity. */

@@ -24,7 +24,7 @@ const DiscoveryShape = Type.Object(
     grant_types_supported: Type.Optional(Texts),
     subject_types_supported: Type.Optional(Texts),
   },
-  { title: 'DiscoveryDocument', description: 'Description of the provider, as of the last change of its address.' },
+  { title: 'DiscoveryDocument', description: 'Description of the provider that was fetched last.' },
 )
 
 const ProviderShape = Type.Object(

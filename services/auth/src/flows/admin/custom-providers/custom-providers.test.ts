@@ -367,6 +367,11 @@ describe('addresses', () => {
     expect((await create({ ...openId(), issuer: address }, strict)).body.msg).toBe(`issuer: ${problem}`)
   })
 
+  test('networks of AUTH_EGRESS_DENY_CIDRS are refused, whatever else is permitted', async () => {
+    const denying = await service.with({ AUTH_EGRESS_DENY_CIDRS: '127.0.0.1/32' })
+    expect(await create(oauth2(), denying)).toMatchObject(refused(`authorization_url: ${LOCAL}`))
+  })
+
   test('every other field is held to the same', async () => {
     const inside = 'https://10.0.0.1/x'
     const fine = {

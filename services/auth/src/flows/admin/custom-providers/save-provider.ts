@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Egress } from '@services/common/egress/egress'
 import type { Kysely } from 'kysely'
 import type { Static } from 'typebox'
-import { checkAddresses } from '../../../adapters/described-providers/check-address.ts'
+import { checkAddresses, startDeadline } from '../../../adapters/described-providers/check-address.ts'
 import { readDiscovery } from '../../../adapters/described-providers/discovery.ts'
 import type { Config } from '../../../config.ts'
 import { type Actor, type AuditDeps, type AuditLog, audit } from '../../../core/audit/audit.ts'
@@ -38,7 +38,8 @@ interface Deps extends AuditDeps {
   newId: () => string
 }
 
-/** Leaves the rest of a request's time to name servers and the database. */
+/** Limit of all that a change asks of others, over all attempts; API_MAX_REQUEST_DURATION is 10 s. */
+const ASKED_WITHIN_MS = 8_000
 const DISCOVERY_WITHIN_MS = 6_000
 
 /** Attempts of a change that meets other changes of the same provider. */
@@ -54,10 +55,11 @@ export async function createCustomProvider(
   input: Static<typeof NewProvider>,
 ): Promise<CustomProvider> {
   const { client_secret: secret, has_secret: _, ...fields } = readNewProvider(input)
+  const left = startDeadline(ASKED_WITHIN_MS)
   await requireRoom(deps, deps.db)
-  await checkAddresses(deps.egress, addressesIn({ ...fields, has_secret: true }))
+  await checkAddresses(deps.egress, addressesIn({ ...fields, has_secret: true }), left())
   await requireFree(deps, fields.identifier)
-  const discovered = await discover(deps, { ...fields, has_secret: true })
+  const discovered = await discover(deps, { ...fields, has_secret: true }, left())
   const id = deps.newId()
   const now = deps.now()
   const row: CustomProvider = {
@@ -90,6 +92,7 @@ export async function updateCustomProvider(
   actor: Actor,
   { identifier, input }: { identifier: string; input: Static<typeof ProviderChange> },
 ): Promise<CustomProvider> {
+  const left = startDeadline(ASKED_WITHIN_MS)
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const before = (await findCustomProvider(deps.db, identifier)) ?? noSuchProvider()
     const { fields, given } = readChange(before, input)
@@ -100,8 +103,9 @@ export async function updateCustomProvider(
     await checkAddresses(
       deps.egress,
       addressesIn(fields).filter(([, address]) => isMoved || !known.includes(address)),
+      left(),
     )
-    const discovered = isMoved ? await discover(deps, fields) : {}
+    const discovered = isMoved ? await discover(deps, fields, left()) : {}
     const { client_secret: secret, ...columns } = pick(fields, changed)
     const sealed = secret ? deps.encryption.seal(SEALED.clientSecret, before, secret) : null
     const change: CustomProviderChange = {
@@ -158,10 +162,13 @@ async function requireFree({ config, db }: Deps, identifier: string): Promise<vo
 }
 
 /** Fetches the description of an OpenID provider; its text says what is wrong with it. */
-async function discover({ egress, now }: Deps, fields: ProviderFields) {
+async function discover({ egress, now }: Deps, fields: ProviderFields, leftMs: number) {
   if (fields.provider_type !== 'oidc') return { discovery_document: null, discovered_at: null }
   try {
-    const found = await readDiscovery(egress, { ...discoveryOf(fields), withinMs: DISCOVERY_WITHIN_MS })
+    const found = await readDiscovery(egress, {
+      ...discoveryOf(fields),
+      withinMs: Math.min(DISCOVERY_WITHIN_MS, leftMs),
+    })
     return { discovery_document: { ...found }, discovered_at: now() }
   } catch (error) {
     throw apiError('validation_failed', { message: (error as Error).message })
