@@ -51,7 +51,7 @@ import { acceptJsonBodies } from './http/bodies/json-body.ts'
 import { PAGE_HEADERS } from './http/bodies/paging.ts'
 import { requireAdmin } from './http/caller/admin-only.ts'
 import { requireUser } from './http/caller/authenticate.ts'
-import { requirePasskeys } from './http/caller/passkeys-only.ts'
+import { refuseDisabledPasskeys, requirePasskeys } from './http/caller/passkeys-only.ts'
 import { requireSubject } from './http/caller/subject.ts'
 import { DEVICE_HEADERS, DEVICE_TOKEN } from './http/caller/trusted-device.ts'
 import { clientOf } from './http/limits/client.ts'
@@ -100,6 +100,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     exposedHeaders: [...PAGE_HEADERS, 'X-Supabase-Api-Version', 'x-sb-error-code', 'Retry-After', ...DEVICE_HEADERS],
     maxAge: 600,
   })
+  refuseDisabledPasskeys(app, config)
   // After the hooks that set headers on refusals too, and before the routes, whose methods it learns.
   installErrorHandler(app, errorAnswers)
   await documentApi(app, apiDocs(config))

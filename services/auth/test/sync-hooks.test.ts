@@ -3,6 +3,8 @@
 import { test as base, describe, expect } from 'vitest'
 import type { Answer, SignedIn, TestService } from './service.ts'
 import { answers, type HookReceiver, startReceiver, startSendingService } from './upstreams/hook-receiver.ts'
+import { PASSKEYS, SITE } from './webauthn/passkeys.ts'
+import { createSecurityKey } from './webauthn/security-key.ts'
 
 interface Waiting {
   service: TestService
@@ -18,6 +20,8 @@ const test = base.extend<object & { waiting: Waiting }>({
         AUTH_HOOK_SEND_EMAIL_SYNC: 'true',
         AUTH_HOOK_SEND_SMS_SYNC: 'true',
         AUTH_HOOK_SEND_EMAIL_ATTEMPTS: '1',
+        ...PASSKEYS,
+        AUTH_PASSKEY_SIGNUP_ENABLED: 'true',
         AUTH_MFA_PHONE_ENROLL_ENABLED: 'true',
         AUTH_MFA_PHONE_VERIFY_ENABLED: 'true',
         AUTH_MAILER_NOTIFICATIONS_PASSWORD_CHANGED_ENABLED: 'true',
@@ -124,6 +128,25 @@ test('a hook may ask the service about the user meanwhile, whose row no transact
   })
   const { auth } = await service.signedIn('meanwhile@example.com')
   expect((await service.get('/reauthenticate', auth)).status).toBe(200)
+})
+
+test('a sign-up with a passkey keeps its session, because the account stands before its address is requested', async ({
+  waiting: { service, receiver },
+}) => {
+  receiver.answer(refuses)
+  receiver.forget()
+  const email = 'by-passkey@example.com'
+  const begun = await service.post('/passkeys/signup/options', { email })
+  const credential = createSecurityKey().create({ ...SITE, challenge: begun.body.options.challenge })
+  const body = { challenge_id: begun.body.challenge_id, credential, email }
+  const signedUp = await service.post('/passkeys/signup/verify', body)
+  expect(signedUp).toMatchObject({ status: 200, body: { user: { email: '', new_email: email } } })
+  await receiver.next({ to: email })
+  // The address is still requested, and a repetition has the error of the hook.
+  const auth = { authorization: `Bearer ${signedUp.body.access_token}` }
+  expect(await service.put('/user', { email }, auth)).toMatchObject(REFUSED)
+  receiver.answer(answers({}))
+  expect((await service.put('/user', { email }, auth)).status).toBe(200)
 })
 
 test('the failure of a notice concerns no request', async ({ waiting }) => {

@@ -45,6 +45,13 @@ export function makeChallenge(deps: ChallengeDeps & { random: RandomBytes }, bou
   }
 }
 
+/** Makes the answer to a request for options. */
+export const toChallengeBody = <Options extends object>({ id, expiresAt }: NewChallenge, options: Options) => ({
+  challenge_id: id,
+  options,
+  expires_at: Math.floor(expiresAt.getTime() / 1000),
+})
+
 /**
  * Uses a challenge up and returns its bytes; the answer has one attempt, right or wrong. Throws
  * webauthn_challenge_expired, and webauthn_challenge_not_found for one that is used, not ours or bound to other facts.

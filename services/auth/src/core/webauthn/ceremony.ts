@@ -87,21 +87,28 @@ export interface NewKey {
   isBackedUp: boolean
 }
 
-/** Returns the new key, or undefined if the answer is not to this challenge. */
+/** An answer that is not the key's own to this challenge, with the reason, which only the log may show. */
+interface Refused {
+  refused: unknown
+}
+
+/** Returns the new key, or why the answer is refused. */
 export async function checkRegistration(
   ceremony: Ceremony,
   response: RegistrationResponseJSON,
-): Promise<NewKey | undefined> {
+): Promise<NewKey | Refused> {
   const { verifyRegistrationResponse } = await library()
-  if (!(await isWithoutCertificates(response))) return undefined
-  const { verified, registrationInfo: info } = await verifyRegistrationResponse({
+  if (!(await isWithoutCertificates(response))) return refuse('attestation of an unknown format or with certificates')
+  const checked = await verifyRegistrationResponse({
     response,
     ...expectationsOf(ceremony),
     supportedAlgorithmIDs: ALGORITHMS,
-  }).catch(refused)
-  if (!verified || !info) return undefined
+  }).catch(asRefused)
+  if ('refused' in checked) return checked
+  if (!checked.verified) return refuse('attestation not verified')
+  const { registrationInfo: info } = checked
   const { aaguid, credential } = info
-  if (credential.id.length > MAX_ID_CHARACTERS) return undefined
+  if (credential.id.length > MAX_ID_CHARACTERS) return refuse('id of the key too long')
   return {
     credential: {
       id: credential.id,
@@ -125,22 +132,24 @@ export interface Assertion {
 }
 
 /**
- * Returns what the key asserts, or undefined if the answer is not its own to this challenge. Neither is one whose
- * counter is not above `counter`, unless both are 0.
+ * Returns what the key asserts, or why the answer is refused. One whose counter is not above `counter` is, unless both
+ * are 0.
  */
 export async function checkAssertion(
   ceremony: Ceremony,
   { id, publicKey, counter }: { id: string; publicKey: Buffer; counter: number },
   response: AuthenticationResponseJSON,
-): Promise<Assertion | undefined> {
-  if (response.id !== id) return undefined
+): Promise<Assertion | Refused> {
+  if (response.id !== id) return refuse('answer of another key')
   const { verifyAuthenticationResponse } = await library()
-  const { verified, authenticationInfo: info } = await verifyAuthenticationResponse({
+  const checked = await verifyAuthenticationResponse({
     response,
     ...expectationsOf(ceremony),
     credential: { id, publicKey: new Uint8Array(publicKey), counter },
-  }).catch(refused)
-  if (!verified || !info) return undefined
+  }).catch(asRefused)
+  if ('refused' in checked) return checked
+  if (!checked.verified) return refuse('signature not verified')
+  const { authenticationInfo: info } = checked
   return {
     counter: info.newCounter,
     isUserVerified: info.userVerified,
@@ -149,7 +158,9 @@ export async function checkAssertion(
   }
 }
 
-const refused = () => ({ verified: false, registrationInfo: undefined, authenticationInfo: undefined }) as const
+const asRefused = (refused: unknown): Refused => ({ refused })
+
+const refuse = (reason: string) => asRefused(new Error(reason))
 
 /**
  * We request no attestation, so browsers send none, or the key's own. One with certificates is refused: the library

@@ -174,7 +174,7 @@ function webauthnProof(factor: Factor, webauthn: unknown): Proof {
  */
 async function register(factor: Factor, challenge: WebauthnChallenge, response: unknown): Promise<Spend | undefined> {
   const made = await checkRegistration(challenge, response as RegistrationResponseJSON)
-  if (!made) return undefined
+  if ('refused' in made) return undefined
   return (trx) =>
     setCredential(trx, factor, made.credential).catch((cause) => {
       throw isUniqueViolation(cause) ? apiError('mfa_verification_failed', { message: REFUSAL, cause }) : cause
@@ -186,7 +186,7 @@ async function assert(factor: Factor, challenge: WebauthnChallenge, response: un
   if (!credential) return undefined
   const key = { ...credential, publicKey: Buffer.from(credential.publicKey, 'base64url') }
   const asserted = await checkAssertion(challenge, key, response as AuthenticationResponseJSON)
-  if (!asserted) return undefined
+  if ('refused' in asserted) return undefined
   const advanced = { ...credential, counter: asserted.counter }
   return (trx) => advanceCredential(trx, factor, credential, advanced)
 }

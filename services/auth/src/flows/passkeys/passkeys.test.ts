@@ -1,4 +1,8 @@
 // Passkeys at two replicas: registering, signing in, own passkeys and an admin's view of them.
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { countLockWaits } from '@services/common/testing/database/lock-waits'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { claimsOf, signInAgain, withTotp } from '../../../test/second-factors.ts'
 import {
@@ -84,6 +88,27 @@ async function audited(action: string, userId: string) {
 const noticesTo = async (userId: string): Promise<string[]> => {
   const { body } = await service.get(`/admin/messages?user_id=${userId}&per_page=100`, service.admin)
   return body.messages.map(({ kind }: { kind: string }) => kind).filter((kind: string) => kind.startsWith('passkey_'))
+}
+
+/** Runs requests while the user's row is locked, until so many wait for it; the holder then acts and commits. */
+async function whileLocked(
+  userId: string,
+  waiting: number,
+  send: () => Promise<Answer>[],
+  act: (query: (sql: string, values: string[]) => Promise<unknown>) => Promise<unknown> = async () => undefined,
+): Promise<Answer[]> {
+  const holder = await service.deps.pool.connect()
+  try {
+    await holder.query('begin')
+    await holder.query('select from users where id = $1 for update', [userId])
+    const answers = Promise.all(send())
+    await expect.poll(() => countLockWaits(holder)).toBe(waiting)
+    await act((sql, values) => holder.query(sql, values))
+    await holder.query('commit')
+    return await answers
+  } finally {
+    holder.release()
+  }
 }
 
 describe('registering', () => {
@@ -394,12 +419,64 @@ describe('signing in', () => {
     expect((await signIn(service, passkey, { counter: 0 })).status).toBe(200)
     expect(await signIn(service, passkey, { counter: 7 })).toMatchObject(FAILED)
     expect((await signIn(service, passkey, { counter: 8 })).status).toBe(200)
-    // The same count twice at once.
+  })
+
+  test('by one count twice at once succeeds once, and the user is warned', async () => {
+    const passkey = await withPasskey(service, {}, 'copied-at-once@example.com')
+    expect((await signIn(service, passkey, { counter: 7 })).status).toBe(200)
     const asked = await Promise.all([ask(service), ask(replica)])
-    const answers = await Promise.all(
-      asked.map((each) => prove(service, each.body.challenge_id, assertion(each, passkey, { counter: 9 }))),
+    const answers = await whileLocked(passkey.userId, 2, () =>
+      asked.map((each) => prove(service, each.body.challenge_id, assertion(each, passkey, { counter: 8 }))),
     )
     expect(statuses(answers)).toEqual([200, 400])
+    expect(await noticesTo(passkey.userId)).toContain('passkey_copied_notification')
+  })
+
+  test('that is overtaken by the removal of the passkey warns of no copy', async () => {
+    const passkey = await withPasskey(service, {}, 'removed-meanwhile@example.com')
+    expect((await signIn(service, passkey, { counter: 7 })).status).toBe(200)
+    const asked = await ask(service)
+    const [answer] = await whileLocked(
+      passkey.userId,
+      1,
+      () => [prove(service, asked.body.challenge_id, assertion(asked, passkey, { counter: 8 }))],
+      (query) => query('delete from passkeys where id = $1', [passkey.passkeyId]),
+    )
+    expect(answer).toMatchObject(FAILED)
+    expect(await noticesTo(passkey.userId)).not.toContain('passkey_copied_notification')
+  })
+
+  test('by a copied key waits for its user before it locks the passkey, as all flows do', async () => {
+    const passkey = await withPasskey(service, {}, 'copied-and-locked@example.com')
+    expect((await signIn(service, passkey, { counter: 7 })).status).toBe(200)
+    const asked = await ask(service)
+    const [answer] = await whileLocked(
+      passkey.userId,
+      1,
+      () => [prove(service, asked.body.challenge_id, assertion(asked, passkey, { counter: 7 }))],
+      (query) => query('update passkeys set friendly_name = $2 where id = $1', [passkey.passkeyId, 'renamed']),
+    )
+    expect(answer).toMatchObject(FAILED)
+    expect(await noticesTo(passkey.userId)).toContain('passkey_copied_notification')
+  })
+
+  test('the log has the reason of a refused answer, which the answer does not reveal', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'passkeys-'))
+    const file = join(folder, 'log')
+    const logged = await service.with({ AUTH_LOG_LEVEL: 'info', AUTH_LOG_FILE: file })
+    const passkey = await withPasskey(service)
+    const spoil = { origin: 'https://forgotten.example' }
+    expect(await signIn(logged, passkey, spoil)).toMatchObject(FAILED)
+    expect(await register(logged, passkey, createSecurityKey(), spoil)).toMatchObject(FAILED)
+    const reasons = async () =>
+      (await readFile(file, 'utf8').catch(() => ''))
+        .split('\n')
+        .filter((line) => line.includes('"request refused"'))
+        .map((line) => JSON.parse(line).err.message)
+    const reason = expect.stringContaining('https://forgotten.example')
+    await expect.poll(reasons).toEqual([reason, reason])
+    await logged.close()
+    await rm(folder, { recursive: true })
   })
 
   test('with the user verified now and at the registration is aal2 where the switch is set', async () => {
@@ -572,7 +649,13 @@ test('while passkeys are disabled each path says so before anything else', async
       expect({ status: answer.statusCode, body: answer.json() }).toMatchObject(disabled)
     }
   }
-  expect(await off.get('/passkeys')).toMatchObject(disabled)
+  for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const) {
+    for (const url of ['/passkeys', '/passkeys?a=b', '/passkeys/signal', ...paths]) {
+      const answer = await off.app.inject({ method, url })
+      expect({ method, url, status: answer.statusCode, body: answer.json() }).toMatchObject({ url, ...disabled })
+    }
+  }
+  expect((await off.get('/passkeysx')).body).toMatchObject({ error_code: 'not_found' })
   const flags = await Promise.all([service, off].map(async (at) => (await at.get('/settings')).body.passkeys_enabled))
   expect(flags).toEqual([true, false])
   await off.close()
@@ -606,6 +689,17 @@ describe('a sign-up with a passkey alone', () => {
     return { begun, body, answer: await at.post('/passkeys/signup/verify', body), key, userId }
   }
 
+  /** Masks times, and replaces ids, tokens and addresses by their kind. */
+  const masking = (body: object): unknown =>
+    JSON.parse(
+      JSON.stringify(body)
+        .replaceAll(/"[\w-]+\.[\w-]+\.[\w-]+"/g, '"token"')
+        .replaceAll(/[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}/g, 'id')
+        .replaceAll(/[\w-]+@example\.com/g, 'address')
+        .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'time')
+        .replaceAll(/"refresh_token":"[^"]+"/g, '"refresh_token":"token"'),
+    )
+
   test('makes an account that signs in again, without an address', async () => {
     const { begun, answer, key, userId } = await signUp({ data: { name: 'Ada' } })
     expect(begun.body.options).toMatchObject({
@@ -627,17 +721,22 @@ describe('a sign-up with a passkey alone', () => {
 
   test('requests an address, which its owner adds by a link; that of another account stays there', async () => {
     const email = 'by-passkey@example.com'
-    const { answer, userId } = await signUp({ email })
+    const { answer, key, userId } = await signUp({ email })
     expect(answer).toMatchObject({ status: 200, body: { user: { email: '', new_email: email } } })
     const { text } = await service.mailbox.waitFor(email)
+    expect(text).toContain('a person already signed in to that account stays signed in, keeps its passkeys')
     expect((await service.get(linkPath(text))).status).toBe(303)
     const { auth } = toSignedIn(answer.body)
-    expect((await service.get('/user', auth)).body).toMatchObject({ id: userId, email })
+    const app_metadata = { provider: 'email', providers: ['email'] }
+    expect((await service.get('/user', auth)).body).toMatchObject({ id: userId, email, app_metadata })
+    expect((await signIn(service, { key, userId })).body.user.id).toBe(userId)
     await service.signedIn('taken-by-other@example.com')
     const other = await signUp({ email: 'taken-by-other@example.com' })
+    const free = await signUp({ email: 'free-of-others@example.com' })
     await service.settled()
     expect(other.answer).toMatchObject({ status: 200, body: { user: { email: '' } } })
-    expect(Object.keys(other.answer.body.user)).toEqual(Object.keys(answer.body.user))
+    const [masked, expected] = [other, free].map(({ answer: { status, body } }) => [status, masking(body)])
+    expect(masked).toEqual(expected)
     expect(service.mailbox.messages({ to: 'taken-by-other@example.com' })).toEqual([])
   })
 

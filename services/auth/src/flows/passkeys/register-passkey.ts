@@ -5,14 +5,14 @@ import type { RefusalLog } from '../../core/audit/sign-in-attempt.ts'
 import { type GivenProof, performActs, requireSecondFactor } from '../../core/freshness/require-fresh.ts'
 import { notify } from '../../core/outbox/notify.ts'
 import { nameOfAuthenticator } from '../../core/passkeys/aaguid-names.ts'
-import { type Bound, makeChallenge, takeChallenge } from '../../core/passkeys/challenges.ts'
+import { type Bound, makeChallenge, takeChallenge, toChallengeBody } from '../../core/passkeys/challenges.ts'
 import { toPasskeyBody } from '../../core/passkeys/passkey-shape.ts'
 import { insertPasskey, listPasskeys, type Passkey } from '../../core/passkeys/passkeys.store.ts'
 import { type LiveCaller, withLockedCaller } from '../../core/sessions/caller.ts'
 import { provenUser } from '../../core/users/proven-addresses.ts'
 import type { User } from '../../core/users/users.store.ts'
 import { checkRegistration, creationOptions, isKeyResponse, type NewKey } from '../../core/webauthn/ceremony.ts'
-import type { DB } from '../../db/tables.ts'
+import type { DB, Metadata } from '../../db/tables.ts'
 import { UUID } from '../../db/uuid.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
@@ -44,25 +44,27 @@ export async function beginRegistration(deps: Deps, request: PasskeyRequest) {
     (trx, user) => requireCapacity(deps, trx, user),
     async (_, __, passkeys) => passkeys,
   )
-  const { id, challenge, expiresAt } = makeChallenge(deps, boundTo(caller))
+  const made = makeChallenge(deps, boundTo(caller))
   const { challengeSeconds, party } = deps.config.passkeys
+  const { challenge } = made
   const question = { ...party, challenge, timeoutSeconds: challengeSeconds, residentKey: 'required' } as const
-  const { excludeCredentials, ...options } = await creationOptions(question, ownerOf(caller.user), known.map(toKnown))
-  return {
-    challenge_id: id,
-    options: { ...options, ...(known.length > 0 && { excludeCredentials }) },
-    expires_at: Math.floor(expiresAt.getTime() / 1000),
-  }
+  const { id, email, phone, user_metadata: data } = provenUser(caller.user)
+  const owner = ownerFrom(id, email || phone || id, data)
+  const { excludeCredentials, ...options } = await creationOptions(question, owner, known.map(toKnown))
+  return toChallengeBody(made, { ...options, ...(known.length > 0 && { excludeCredentials }) })
 }
 
 const toKnown = ({ credential_id: id, transports }: Passkey) => ({ id, transports })
 
-function ownerOf(user: User) {
-  const { id, email, phone, user_metadata } = provenUser(user)
-  const name = email || phone || id
-  const given = user_metadata.name
-  return { id, name, displayName: typeof given === 'string' && given !== '' ? given : name }
-}
+/** Owner of a new key, shown by the name in the user's data, else by `name`. */
+export const ownerFrom = (id: string, name: string, data: Metadata) => ({
+  id,
+  name,
+  displayName: nameIn(data) ?? name,
+})
+
+export const nameIn = ({ name }: Metadata): string | undefined =>
+  typeof name === 'string' && name !== '' ? name : undefined
 
 /** Ends a registration: stores the key as the user's passkey. */
 export async function completeRegistration(deps: Deps, request: PasskeyRequest, answer: CeremonyAnswer) {
@@ -105,7 +107,7 @@ export async function requireNewKey({ config }: Deps, challenge: Buffer, credent
   if (!isKeyResponse(credential, 'create')) throw malformedCredential()
   const ceremony = { ...config.passkeys.party, challenge: challenge.toString('base64url') }
   const key = await checkRegistration(ceremony, credential)
-  if (!key) throw apiError('webauthn_verification_failed')
+  if ('refused' in key) throw apiError('webauthn_verification_failed', { cause: key.refused })
   return key
 }
 

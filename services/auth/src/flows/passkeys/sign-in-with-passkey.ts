@@ -1,15 +1,15 @@
 import type { AuthenticationResponseJSON } from '@simplewebauthn/server'
 import { pendingAudit } from '../../core/audit/audit.ts'
 import type { RefusalLog } from '../../core/audit/sign-in-attempt.ts'
-import { withHooks } from '../../core/hooks/questions.ts'
+import { type Asking, withHooks } from '../../core/hooks/questions.ts'
 import { notify } from '../../core/outbox/notify.ts'
-import { makeChallenge, takeChallenge } from '../../core/passkeys/challenges.ts'
+import { makeChallenge, takeChallenge, toChallengeBody } from '../../core/passkeys/challenges.ts'
 import { findOwned, noteWarning, type OwnedPasskey, storeUse } from '../../core/passkeys/passkeys.store.ts'
 import type { SessionBody } from '../../core/sessions/issue-tokens.ts'
 import { type Client, startSession } from '../../core/sessions/start-session.ts'
 import { isBanned } from '../../core/users/is-banned.ts'
 import { isPending } from '../../core/users/proven-addresses.ts'
-import type { User } from '../../core/users/users.store.ts'
+import { lockUser, type User } from '../../core/users/users.store.ts'
 import { type Assertion, checkAssertion, isKeyResponse, USER_VERIFICATION } from '../../core/webauthn/ceremony.ts'
 import { UUID } from '../../db/uuid.ts'
 import type { Deps } from '../../deps.ts'
@@ -18,18 +18,14 @@ import { type CeremonyAnswer, malformedCredential, requireAnswer } from './regis
 
 /** Begins a sign-in. Names no passkey: the browser offers those it has, and nothing reveals an account. */
 export function beginSignIn(deps: Deps) {
-  const { id, challenge, expiresAt } = makeChallenge(deps, ['authentication'])
+  const made = makeChallenge(deps, ['authentication'])
   const { challengeSeconds, party } = deps.config.passkeys
-  return {
-    challenge_id: id,
-    options: {
-      challenge: challenge.toString('base64url'),
-      timeout: challengeSeconds * 1000,
-      rpId: party.rpId,
-      userVerification: USER_VERIFICATION,
-    },
-    expires_at: Math.floor(expiresAt.getTime() / 1000),
-  }
+  return toChallengeBody(made, {
+    challenge: made.challenge.toString('base64url'),
+    timeout: challengeSeconds * 1000,
+    rpId: party.rpId,
+    userVerification: USER_VERIFICATION,
+  })
 }
 
 export interface PasskeySignIn extends CeremonyAnswer {
@@ -41,6 +37,7 @@ export interface PasskeySignIn extends CeremonyAnswer {
  * Signs in with a passkey (contract/auth-external.md 8.3). Of all that is wrong with a key one answer reveals nothing.
  */
 export async function signInWithPasskey(deps: Deps, log: RefusalLog, given: PasskeySignIn): Promise<SessionBody> {
+  const { acceptLanguage } = given
   const { challengeId, credential } = requireAnswer(given)
   const challenge = await takeChallenge(deps, ['authentication'], challengeId)
   if (!isKeyResponse(credential, 'request')) throw malformedCredential()
@@ -48,13 +45,14 @@ export async function signInWithPasskey(deps: Deps, log: RefusalLog, given: Pass
   if (isPending(user)) throw apiError(user.email ? 'email_not_confirmed' : 'phone_not_confirmed', { status: 403 })
   if (isBanned(user, deps.now())) throw apiError('user_banned')
   if (isSpent(passkey, assertion)) {
-    await warnOfCopy(deps, log, { passkey, user, acceptLanguage: given.acceptLanguage })
+    await warnOfCopy(deps, log, { passkey, user, acceptLanguage })
     throw apiError('webauthn_verification_failed')
   }
+  const overtaken = apiError('webauthn_verification_failed')
   // NIST 800-63B: with the user verified a passkey is two factors. A thief can give a PIN to a key that had none.
   const isTwoFactors = deps.config.passkeys.verifiedIsAal2 && assertion.isUserVerified && passkey.user_verified
   const { id } = passkey
-  return withHooks(deps, log, (asking) =>
+  const start = (asking: Asking<Deps>) =>
     deps.db.transaction().execute(async (trx) => {
       const traits = { provider: 'passkey', passkey_id: id }
       const audited = pendingAudit(deps, log, { action: 'login', actor: user, traits })
@@ -62,10 +60,16 @@ export async function signInWithPasskey(deps: Deps, log: RefusalLog, given: Pass
       // Locks the user, then the passkey, as all flows do.
       const session = await startSession(asking, trx, user, 'passkey', given.client, audited, proof)
       const use = { id, signCount: assertion.counter, backedUp: assertion.isBackedUp, now: deps.now() }
-      if (!(await storeUse(trx, use))) throw apiError('webauthn_verification_failed')
+      if (!(await storeUse(trx, use))) throw overtaken
       return session
-    }),
-  )
+    })
+  return withHooks(deps, log, start).catch(async (error) => {
+    if (error !== overtaken) throw error
+    // Another answer with this count came first, or the passkey was removed: that one has no copy.
+    const left = await findOwned(deps.db, { userId: user.id, credentialId: credential.id })
+    if (left && isSpent(left.passkey, assertion)) await warnOfCopy(deps, log, { ...left, acceptLanguage })
+    throw error
+  })
 }
 
 async function requireAsserted(deps: Deps, challenge: Buffer, credential: AuthenticationResponseJSON) {
@@ -78,9 +82,8 @@ async function requireAsserted(deps: Deps, challenge: Buffer, credential: Authen
   // The count is compared here: `isSpent`.
   const key = { id: passkey.credential_id, publicKey: passkey.public_key, counter: 0 }
   const assertion = await checkAssertion(ceremony, key, credential)
-  if (!assertion || assertion.isBackupEligible !== passkey.backup_eligible) {
-    throw apiError('webauthn_verification_failed')
-  }
+  if ('refused' in assertion) throw apiError('webauthn_verification_failed', { cause: assertion.refused })
+  if (assertion.isBackupEligible !== passkey.backup_eligible) throw apiError('webauthn_verification_failed')
   return { passkey, user, assertion }
 }
 
@@ -99,6 +102,8 @@ async function warnOfCopy(
   log.warn({ userId: user.id, passkeyId: passkey.id }, 'passkey refused: its signature count went back')
   const now = deps.now()
   await deps.db.transaction().execute(async (trx) => {
+    // The notice refers to the user, whom all flows lock before the passkey.
+    if (!(await lockUser(trx, user.id))) return
     if (!(await noteWarning(trx, passkey.id, new Date(now.getTime() - WARN_AGAIN_MS), now))) return
     const details = { Passkey: passkey.friendly_name }
     await notify(deps, trx, user, 'passkey_copied_notification', details, { acceptLanguage })

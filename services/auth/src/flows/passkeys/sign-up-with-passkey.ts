@@ -1,10 +1,11 @@
 import { type AuditLog, audit, pendingAudit } from '../../core/audit/audit.ts'
+import { hookBehind } from '../../core/hooks/hooks.ts'
 import { withHooks } from '../../core/hooks/questions.ts'
 import { admitUser, announceUser } from '../../core/identities/admit-user.ts'
 import { blankUser } from '../../core/identities/new-account.ts'
-import { isChangeSent } from '../../core/identities/request-email.ts'
+import { isChangeSent, type RequestedEmail } from '../../core/identities/request-email.ts'
 import type { Pkce } from '../../core/one-time-tokens/pkce.ts'
-import { makeChallenge, takeChallenge, userOfSignUp } from '../../core/passkeys/challenges.ts'
+import { makeChallenge, takeChallenge, toChallengeBody, userOfSignUp } from '../../core/passkeys/challenges.ts'
 import type { SessionBody } from '../../core/sessions/issue-tokens.ts'
 import { type Client, startSession } from '../../core/sessions/start-session.ts'
 import { requireModestMetadata } from '../../core/users/metadata.ts'
@@ -16,7 +17,14 @@ import { creationOptions } from '../../core/webauthn/ceremony.ts'
 import type { Metadata } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { countSignUp } from '../../metrics.ts'
-import { type CeremonyAnswer, requireAnswer, requireNewKey, storePasskey } from './register-passkey.ts'
+import {
+  type CeremonyAnswer,
+  nameIn,
+  ownerFrom,
+  requireAnswer,
+  requireNewKey,
+  storePasskey,
+} from './register-passkey.ts'
 
 interface PasskeySignUp {
   /** Lower case. */
@@ -27,14 +35,14 @@ interface PasskeySignUp {
 /** Begins a sign-up: the account does not exist before its passkey, whose user handle is the account's id. */
 export async function beginSignUp(deps: Deps, { email, data }: PasskeySignUp) {
   requireModestMetadata(data, deps.config.signup.dataMaxBytes)
-  const { id, challenge, expiresAt } = makeChallenge(deps, ['signup'])
+  const made = makeChallenge(deps, ['signup'])
   const { challengeSeconds, party } = deps.config.passkeys
+  const { id, challenge } = made
   const question = { ...party, challenge, timeoutSeconds: challengeSeconds, residentKey: 'required' } as const
   const userId = userOfSignUp(deps, id)
-  const name = email ?? (typeof data.name === 'string' && data.name !== '' ? data.name : userId)
-  const owner = { id: userId, name, displayName: typeof data.name === 'string' && data.name !== '' ? data.name : name }
+  const owner = ownerFrom(userId, email ?? nameIn(data) ?? userId, data)
   const { excludeCredentials: _none, ...options } = await creationOptions(question, owner, [])
-  return { challenge_id: id, options, expires_at: Math.floor(expiresAt.getTime() / 1000) }
+  return toChallengeBody(made, options)
 }
 
 interface CompletedSignUp extends PasskeySignUp, CeremonyAnswer {
@@ -77,6 +85,16 @@ export async function signUpWithPasskey(deps: Deps, log: AuditLog, given: Comple
     }),
   )
   countSignUp('passkey')
-  if (email) await isChangeSent(deps, { userId: user.id, email, context, sessionId: null, pkce })
+  if (email) await requestAddress(deps, log, { userId: user.id, email, context, sessionId: null, pkce })
   return session
+}
+
+/** Sends the link of the address. A hook that refuses it does not end the sign-up: the account exists already. */
+async function requestAddress(deps: Deps, log: AuditLog, requested: RequestedEmail): Promise<void> {
+  try {
+    await isChangeSent(deps, requested)
+  } catch (error) {
+    if (!hookBehind(error)) throw error
+    log.warn({ userId: requested.userId, err: error }, 'no link for the address of a sign-up: refused by the hook')
+  }
 }

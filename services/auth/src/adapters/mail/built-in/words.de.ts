@@ -86,7 +86,7 @@ export const GERMAN: Words = {
     email_change: {
       subject: 'Bestätige deine neue E-Mail-Adresse',
       heading: 'Neue E-Mail-Adresse bestätigen',
-      text: `{{ if eq .Email .NewEmail }}{{ .NewEmail }} soll die Adresse deines Kontos auf ${site} werden.{{ else }}Die Adresse deines Kontos auf ${site} soll von {{ .Email }} auf {{ .NewEmail }} geändert werden.{{ end }} Bestätige nur, wenn du das selbst wolltest: Wer in diesem Konto angemeldet ist, bleibt angemeldet, und mit {{ .NewEmail }} kann man sich dann anmelden und das Passwort zurücksetzen.`,
+      text: `{{ if eq .Email .NewEmail }}{{ .NewEmail }} soll die Adresse deines Kontos auf ${site} werden.{{ else }}Die Adresse deines Kontos auf ${site} soll von {{ .Email }} auf {{ .NewEmail }} geändert werden.{{ end }} Bestätige nur, wenn du das selbst wolltest: Wer in diesem Konto angemeldet ist, bleibt angemeldet und behält dessen Passkeys, und mit {{ .NewEmail }} kann man sich dann anmelden und das Passwort zurücksetzen.`,
       button: 'Änderung bestätigen',
       code,
       footer:

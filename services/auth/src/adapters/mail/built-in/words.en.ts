@@ -44,7 +44,7 @@ const mails = {
   email_change: {
     heading: 'Confirm your new email address',
     // An account without an address is shown the new one for both.
-    text: `{{ if eq .Email .NewEmail }}{{ .NewEmail }} is to become the address of your account at ${site}.{{ else }}The address of your account at ${site} is to change from {{ .Email }} to {{ .NewEmail }}.{{ end }} Confirm only if you asked for this yourself: a person already signed in to that account stays signed in and can use {{ .NewEmail }} to sign in and to reset its password.`,
+    text: `{{ if eq .Email .NewEmail }}{{ .NewEmail }} is to become the address of your account at ${site}.{{ else }}The address of your account at ${site} is to change from {{ .Email }} to {{ .NewEmail }}.{{ end }} Confirm only if you asked for this yourself: a person already signed in to that account stays signed in, keeps its passkeys and can use {{ .NewEmail }} to sign in and to reset its password.`,
     button: 'Confirm the change',
     code,
     footer:
