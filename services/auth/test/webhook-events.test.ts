@@ -551,10 +551,13 @@ test('the user of an event is as an admin sees it, and nothing is secret', async
   for (const secret of [totp.secret, ...recoveryCodes, stored[0].password_hash]) expect(texts).not.toContain(secret)
 })
 
-test('events of a deleted user lose its personal data, also those that wait', async () => {
+test.for<[string, object]>([
+  ['deleted', {}],
+  ['softly deleted', { should_soft_delete: true }],
+])('events of a %s user lose its personal data, also those that wait', async ([, how]) => {
   const { userId, email } = await byUser()
   await asAdmin(userId, { user_metadata: { full_name: 'Ada' } })
-  await remove(service, `/admin/users/${userId}`, service.admin, {})
+  await remove(service, `/admin/users/${userId}`, service.admin, how)
   const { rows } = await service.deps.pool.query(
     'select event, data from webhook_deliveries where user_id = $1 order by position',
     [userId],

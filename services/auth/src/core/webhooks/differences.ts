@@ -47,8 +47,8 @@ function deletion({ before, after }: Change & { before: Told }): UserEvent[] {
     const about = { session: { id: session.id }, reason: 'user_deleted' satisfies SessionEnd }
     return { event: 'session.ended' as const, user: { id }, about }
   })
-  // A soft deletion leaves a row with pseudonyms.
-  return [...ended, { event: 'user.deleted', user: after?.body ?? { id }, about: { soft: after !== undefined } }]
+  // A soft deletion leaves a row, whose pseudonyms are hashes of addresses.
+  return [...ended, { event: 'user.deleted', user: { id }, about: { soft: after !== undefined } }]
 }
 
 type Both = Change & { before: Told; after: Told }

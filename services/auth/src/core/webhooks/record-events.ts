@@ -14,7 +14,7 @@ import type { UserBody } from '../users/user-shape.ts'
 import { eraseEvents } from './deliveries.store.ts'
 import { differences, type Told, type UserEvent } from './differences.ts'
 import { readUserStates, type UserState } from './user-state.store.ts'
-import { hasReceiver } from './webhooks.store.ts'
+import { hasReceiverOrEvent } from './webhooks.store.ts'
 
 /** After this time every process knows that there is a receiver, or none. */
 const REFRESH_EVERY_MS = 5_000
@@ -69,7 +69,7 @@ export function recordEvents(deps: RecorderDeps) {
     tell,
   }
   const refresh = async () => {
-    on = await hasReceiver(deps.db)
+    on = await hasReceiverOrEvent(deps.db)
     watchUsers(deps.db, watch)
   }
   return {

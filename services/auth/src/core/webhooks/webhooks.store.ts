@@ -4,12 +4,12 @@ import type { DB } from '../../db/tables.ts'
 
 export type Webhook = Selectable<DB['webhooks']>
 
-/** Reports whether events are written for any receiver. */
-export async function hasReceiver(db: Kysely<DB>): Promise<boolean> {
+/** Reports whether there is a receiver, or an event that a deletion of its user must reduce to ids. */
+export async function hasReceiverOrEvent(db: Kysely<DB>): Promise<boolean> {
   const found = await db
     .selectFrom('webhooks')
     .select('id')
-    .where(sql<boolean>`disabled_reason is distinct from 'gone'`)
+    .unionAll(db.selectFrom('webhook_deliveries').select('id'))
     .limit(1)
     .executeTakeFirst()
   return found !== undefined

@@ -68,7 +68,7 @@ export async function createWebhook(deps: WebhookDeps, log: AuditLog, actor: Act
   return { webhook, secret }
 }
 
-/** Enabling a receiver forgets its failures, so that what waits is delivered at once. */
+/** Enabling a receiver, or another address, forgets its failures, so that what waits is delivered at once. */
 export async function changeWebhook(
   deps: WebhookDeps,
   log: AuditLog,
@@ -79,11 +79,11 @@ export async function changeWebhook(
   const changes = await checked(deps, input)
   if (id === SETTINGS_RECEIVER_ID && Object.keys(changes).some((name) => name !== 'enabled')) throw isOfSettings()
   return act(deps, log, actor, 'webhook_updated', id, async (trx) => {
-    await requireWebhook(trx, id)
-    const enabling = changes.enabled ? { disabled_reason: null, ...NO_FAILURES } : {}
-    const disabling = changes.enabled === false ? { disabled_reason: null } : {}
-    const updated = await updateWebhook(trx, id, { ...changes, ...enabling, ...disabling, updated_at: deps.now() })
-    if (changes.enabled) await bringForward(trx, id, deps.now())
+    const before = await requireWebhook(trx, id)
+    const isFresh = changes.enabled || (changes.url !== undefined && changes.url !== before.url)
+    const fresh = { ...(isFresh && NO_FAILURES), ...(changes.enabled && { disabled_reason: null }) }
+    const updated = await updateWebhook(trx, id, { ...changes, ...fresh, updated_at: deps.now() })
+    if (isFresh) await bringForward(trx, id, deps.now())
     return updated as Webhook
   })
 }
