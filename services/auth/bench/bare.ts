@@ -20,7 +20,13 @@ export async function bareArgon2(): Promise<() => Promise<void>> {
 export async function bareRotations(url: string, users: BenchUser[]) {
   const COUNTER = 770_001
   const sample = { sessionId: randomUUID(), auditId: randomUUID(), counter: COUNTER }
-  const times = { now: new Date(), reusableSince: new Date(Date.now() - 10_000), startedAfter: null, activeAfter: null }
+  const times = {
+    now: new Date(),
+    reusableSince: new Date(Date.now() - 10_000),
+    startedAfter: null,
+    activeAfter: null,
+    wereAccepted: false,
+  }
   const query = await capture(url, (db) =>
     rotateSessions(db, [{ ...sample, userAgent: null, ip: '127.0.0.1' }], times, {
       singlePerUser: false,

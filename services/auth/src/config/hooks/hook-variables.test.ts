@@ -94,6 +94,31 @@ test('a time limit beyond that of requests is a warning where requests wait', ()
   expect(Object.keys(config.hooks).toSorted()).toEqual(['customize-access-token', 'send-sms'])
 })
 
+test('time limits that add up to that of requests are a warning for each request that waits for all', () => {
+  const hook = (point: string, seconds: number, more = {}) => ({
+    [`AUTH_HOOK_${point}_ENABLED`]: 'true',
+    [`AUTH_HOOK_${point}_URI`]: 'https://hooks.example',
+    [`AUTH_HOOK_${point}_SECRETS`]: `v1,whsec_${KEY}`,
+    [`AUTH_HOOK_${point}_TIMEOUT`]: `${seconds}s`,
+    ...more,
+  })
+  const warningsOf = (...hooks: object[]) => readConfig({ ...REQUIRED, ...Object.assign({}, ...hooks) }).warnings
+  const token = hook('CUSTOM_ACCESS_TOKEN', 5)
+  const sms = (isSync: string) => hook('SEND_SMS', 5, { AUTH_HOOK_SEND_SMS_SYNC: isSync })
+  expect(warningsOf(token, hook('BEFORE_USER_CREATED', 4))).toEqual([])
+  expect(warningsOf(token, sms('false'))).toEqual([])
+  expect(warningsOf(token, hook('BEFORE_USER_CREATED', 5))).toEqual([
+    expect.stringMatching(
+      /^AUTH_HOOK_BEFORE_USER_CREATED_TIMEOUT \+ AUTH_HOOK_CUSTOM_ACCESS_TOKEN_TIMEOUT is not .*sign-up/,
+    ),
+  ])
+  expect(warningsOf(token, sms('true')).join()).toMatch(/AUTH_HOOK_SEND_SMS_TIMEOUT is not below/)
+  expect(warningsOf(token, hook('PASSWORD_VERIFICATION_ATTEMPT', 5)).join()).toMatch(/a sign-in by password/)
+  expect(warningsOf(token, hook('MFA_VERIFICATION_ATTEMPT', 5)).join()).toMatch(/a second factor/)
+  // Each of the two is too long by itself.
+  expect(warningsOf(hook('CUSTOM_ACCESS_TOKEN', 11), hook('BEFORE_USER_CREATED', 5))).toHaveLength(1)
+})
+
 test('an unsigned hook by HTTP is a setting to review', () => {
   const unsigned = { HOOK_SEND_SMS_ENABLED: 'true', HOOK_SEND_SMS_URI: 'https://hooks.example' }
   const { config } = readConfig({ ...REQUIRED, ...unsigned, HOOK_SEND_SMS_UNSIGNED: 'true' })

@@ -56,5 +56,15 @@ export async function countAttempt(db: Kysely<DB>, id: string, most: number): Pr
   return numUpdatedRows > 0n
 }
 
+/** Takes back an attempt that was right and could not be used. */
+export async function refundAttempt(db: Kysely<DB>, id: string): Promise<void> {
+  await db
+    .updateTable('factor_challenges')
+    .set((eb) => ({ attempts: eb('attempts', '-', 1) }))
+    .where('id', '=', id)
+    .where('attempts', '>', 0)
+    .execute()
+}
+
 export const deleteExpiredChallenges = (db: Kysely<DB>, before: Date) =>
   deleteInBatches(db, 'factor_challenges', { column: 'expires_at', before })

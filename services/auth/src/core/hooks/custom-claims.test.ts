@@ -279,7 +279,8 @@ hooked('a hook that calls the service about the same user meanwhile gets its ans
   expect(fragmentOf(await on.get(path)).access_token).toBeTruthy()
   const { refresh_token } = (await on.post('/token?grant_type=password', { email, password })).body
   const refreshed = await on.post('/token?grant_type=refresh_token', { refresh_token })
-  expect(refreshed.body.user.app_metadata.visits).toBe(3)
+  // The link and the refresh ask twice: the first answer was about a user who has changed.
+  expect(refreshed.body.user.app_metadata.visits).toBe(5)
 })
 
 hooked('an answer about a user who has changed meanwhile is asked for again', async ({ on, receiver }) => {
@@ -292,6 +293,35 @@ hooked('an answer about a user who has changed meanwhile is asked for again', as
   const { body } = await on.post('/token?grant_type=refresh_token', { refresh_token })
   expect(claimsIn(body.access_token)).toMatchObject({ sub: userId, role: 'editor', seen: 'editor' })
   expect(receiver.requests).toHaveLength(2)
+})
+
+hooked('a right that is revoked while the hook is asked is in no token', async ({ on, receiver }) => {
+  receiver.decide(({ claims }) => answer(claims))
+  const { userId, refreshToken: refresh_token } = await on.signedIn('revoked@example.com')
+  const grant = (isOwner: boolean) =>
+    on.put(`/admin/users/${userId}`, { app_metadata: { is_owner: isOwner } }, on.admin)
+  await grant(true)
+  receiver.requests.length = 0
+  receiver.decide(async ({ claims }) => {
+    if (receiver.requests.length === 1) await grant(false)
+    const { is_owner: isOwner } = claims.app_metadata as { is_owner: boolean }
+    return answer({ ...claims, role: isOwner ? 'owner' : 'clerk' })
+  })
+  const { body } = await on.post('/token?grant_type=refresh_token', { refresh_token })
+  expect(claimsIn(body.access_token)).toMatchObject({ app_metadata: { is_owner: false }, role: 'clerk' })
+  expect(receiver.requests).toHaveLength(2)
+})
+
+hooked('a hook is asked once about a sign-in, however slow it is', async ({ on, receiver }) => {
+  receiver.decide(({ claims }) => answer(claims))
+  await on.signedIn('patient@example.com')
+  receiver.requests.length = 0
+  receiver.decide(({ claims }) => {
+    on.clock.advance({ seconds: 2 })
+    return answer(claims)
+  })
+  const { status } = await on.post('/token?grant_type=password', { email: 'patient@example.com', password })
+  expect([status, receiver.requests.length]).toEqual([200, 1])
 })
 
 hooked('a session that ends while the hook is asked gets no token', async ({ on, receiver }) => {

@@ -1,7 +1,11 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Kysely } from 'kysely'
-import type { DB, Metadata } from '../../db/tables.ts'
+import type { AmrEntry, DB, Metadata } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
+import { causedBy } from './hooks.ts'
 import type { Questions } from './questions.ts'
+
+const POINT = 'customize-access-token'
 
 /** Claims that the service itself relies on. */
 export interface Claims extends Metadata {
@@ -22,28 +26,35 @@ export async function customClaims<Given extends Claims>(
   given: Given,
   method: string,
 ): Promise<Claims> {
-  const point = 'customize-access-token'
-  if (!questions?.has(point)) return given
-  const asked = await questions.ask(db, point, keyOf(given, method), {
-    user_id: given.sub,
-    claims: given,
-    authentication_method: method,
-  })
-  const isAdditive = config.hooks[point]?.isAdditive
+  if (!questions?.has(POINT)) return given
+  const payload = { user_id: given.sub, claims: given, authentication_method: method }
+  const key = keyOf(given, method)
+  const first = await questions.ask(db, POINT, key, payload)
+  // Rights may have been revoked meanwhile. Asked again once, because the hook itself may change them each time.
+  const asked = isSameUser(first.payload.claims, given)
+    ? first
+    : await questions.ask(db, POINT, `${key} again`, payload)
+  const isAdditive = config.hooks[POINT]?.isAdditive
   const { claims } = asked.answer
   if (!claims && !isAdditive) throw refused('output claims field is missing')
   const sent = asked.payload.claims
   return acceptedClaims(isAdditive ? { ...sent, ...claims } : { ...claims }, sent)
 }
 
-/**
- * Names the facts that an answer is about. Not its times, which differ in another run, and not the metadata: the hook
- * itself may change them meanwhile.
- */
+/** Names the facts that an answer is about, without times, which differ in another run, and `changeable` ones. */
 function keyOf(claims: Claims, method: string): string {
   const { exp: _e, iat: _i, jti: _j, app_metadata: _a, user_metadata: _u, amr: _m, ...facts } = claims
   return JSON.stringify([method, facts])
 }
+
+/** Facts that a hook may change itself. Methods alone of `amr`: their times differ in another run. */
+const changeable = ({ app_metadata: app, user_metadata: user, amr }: Metadata) => [
+  app,
+  user,
+  (amr as AmrEntry[]).map(({ method }) => method),
+]
+
+const isSameUser = (before: Metadata, now: Metadata) => isDeepStrictEqual(changeable(before), changeable(now))
 
 type Rule = (value: unknown) => boolean
 
@@ -89,4 +100,4 @@ export function acceptedClaims(claims: Metadata, given: Metadata): Claims {
   return claims as Claims
 }
 
-const refused = (message: string) => apiError('unexpected_failure', { message })
+const refused = (message: string) => causedBy(POINT, apiError('unexpected_failure', { message }))

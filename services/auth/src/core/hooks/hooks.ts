@@ -48,6 +48,12 @@ const failures = new WeakMap<object, HookPoint>()
 /** Returns the hook that refused, or gave no answer; undefined for any other failure. */
 export const hookBehind = (error: unknown): HookPoint | undefined => failures.get(Object(error))
 
+/** Marks a failure as that of a hook. */
+export function causedBy<Failure extends object>(point: HookPoint, failure: Failure): Failure {
+  failures.set(failure, point)
+  return failure
+}
+
 export function createHooks({ db, log: processLog, now, newId, config }: HooksDeps) {
   const { hooks } = config
   const others = new Map<string, ReturnType<typeof openDatabase>>()

@@ -127,9 +127,8 @@ export function withHooksIn<Deps extends QuestionDeps & { db: Kysely<DB> }, Resu
   log: AuditLog,
   run: (asking: Asking<Deps>, trx: Transaction<DB> | undefined) => Promise<Result>,
 ): Promise<Result> {
-  return withHooks(deps, log, (asking) =>
-    asking.questions ? deps.db.transaction().execute((trx) => run(asking, trx)) : run(asking, undefined),
-  )
+  if (!deps.hooks.has('customize-access-token')) return run(deps as Asking<Deps>, undefined)
+  return withHooks(deps, log, (asking) => deps.db.transaction().execute((trx) => run(asking, trx)))
 }
 
 /** Makes the same ids, in the same order, from each start. */

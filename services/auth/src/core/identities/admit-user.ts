@@ -13,8 +13,8 @@ export type AdmitDeps = AcceptDeps & QuestionDeps & { db: Kysely<DB> }
 export async function admitUser(deps: Asking<AdmitDeps>, trx: Transaction<DB>, user: User): Promise<void> {
   const { questions } = deps
   if (!questions?.has('before-user-created')) return
-  const { id, aud, email, phone, role, is_anonymous, app_metadata } = user
-  const key = JSON.stringify({ id, aud, email, phone, role, is_anonymous, app_metadata })
+  const { id, aud, email, phone, role, is_anonymous, app_metadata, user_metadata } = user
+  const key = JSON.stringify({ id, aud, email, phone, role, is_anonymous, app_metadata, user_metadata })
   await questions.ask(trx, 'before-user-created', key, await payloadOf(deps, trx, user))
 }
 

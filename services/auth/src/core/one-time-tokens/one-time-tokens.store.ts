@@ -165,6 +165,17 @@ export function countAttempt(db: Kysely<DB>, { address, audience, purposes, now 
     .execute()
 }
 
+/** Takes back an attempt at codes of a user, of which one was right and could not be used. */
+export async function refundAttempt(db: Kysely<DB>, userId: string, codeHashes: readonly Buffer[]): Promise<void> {
+  await db
+    .updateTable('one_time_tokens')
+    .set((eb) => ({ attempts: eb('attempts', '-', 1) }))
+    .where('user_id', '=', userId)
+    .where('code_hash', 'in', codeHashes)
+    .where('attempts', '>', 0)
+    .execute()
+}
+
 /** Counts an attempt at a code that only its user can use. */
 export function countAttemptOfUser(db: Kysely<DB>, userId: string, purpose: TokenPurpose) {
   return db

@@ -12,6 +12,9 @@
 // committed,
 //                                                |   because the database lost writes, in a failover or by a restore
 //
+// A token that was accepted and waits for a hook is never `reused`. It gets the current successor, but none of a
+// session that was raised meanwhile.
+//
 // A client is its user agent and, with a trusted header, its address. A repeat restarts no time, so a thief elsewhere
 // has the interval of the refresh and no more.
 import type { Kysely } from 'kysely'

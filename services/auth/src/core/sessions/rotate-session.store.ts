@@ -17,6 +17,8 @@ interface RotationTimes {
   /** Sessions created, or last refreshed, before these moments have expired; null: no limit. */
   startedAfter: Date | null
   activeAfter: Date | null
+  /** The tokens were accepted in a run before, which a hook stopped: a session that went on meanwhile is no reuse. */
+  wereAccepted: boolean
 }
 
 export interface RotatedSession {
@@ -84,14 +86,15 @@ const rotationQuery = (singlePerUser: boolean, waits: boolean) => (_: Kysely<DB>
       }
     ), rotated as (
       update ${sessions} session set
-        refresh_counter = presented.counter + 1,
+        refresh_counter = greatest(session.refresh_counter, presented.counter + 1),
         refreshed_at = case when ${isCurrent} then ${input.now} else session.refreshed_at end,
         repeats = case when ${isCurrent} then 0 when ${isWithinInterval} then session.repeats else session.repeats + 1 end,
         user_agent = case when ${isCurrent} then presented.user_agent else session.user_agent end,
         ip = case when ${isCurrent} then presented.ip else session.ip end
       from presented, ${users} owner
       where session.id = presented.session_id and owner.id = session.user_id and session.id in (select id from held)
-        and (${isCurrent} or (session.refresh_counter = presented.counter + 1
+        and (${isCurrent} or (${input.wereAccepted}::boolean and session.refresh_counter > presented.counter)
+          or (session.refresh_counter = presented.counter + 1
           and (${isWithinInterval} or ${isRepeatable('session', client, sql`${input.comparesAddress}`)})))
         and (owner.banned_until is null or owner.banned_until <= ${input.now})
         and (session.not_after is null or session.not_after > ${input.now})

@@ -6,7 +6,12 @@ import { type RotatedSession, type Rotation, rotateSessions } from './rotate-ses
 import type { RepeatRule, SessionLimits } from './session-limits.ts'
 
 /** Advances the session of a refresh token, or returns undefined: see refresh-reuse.ts. */
-export type RotateSession = (rotation: Rotation, trx?: Transaction<DB>) => Promise<RotatedSession | undefined>
+export type RotateSession = (
+  rotation: Rotation,
+  trx?: Transaction<DB>,
+  /** Time at which this request's token was accepted in a run before, and is judged again. */
+  acceptedAt?: Date,
+) => Promise<RotatedSession | undefined>
 
 interface RotationDeps {
   db: Kysely<DB>
@@ -23,14 +28,16 @@ const MAX_TOGETHER = 32
  */
 export function createRotateSession(deps: RotationDeps): RotateSession {
   const { sessions } = deps.config
-  const rotateAll = (rotations: readonly Rotation[], db: Kysely<DB> = deps.db) => {
+  const rotateAll = (rotations: readonly Rotation[], db: Kysely<DB> = deps.db, acceptedAt?: Date) => {
     const now = deps.now()
-    const before = (seconds: number) => new Date(now.getTime() - seconds * 1000)
+    const judgedAt = acceptedAt ?? now
+    const before = (seconds: number) => new Date(judgedAt.getTime() - seconds * 1000)
     const times = {
       now,
-      reusableSince: reusableSince(now, sessions),
+      reusableSince: reusableSince(judgedAt, sessions),
       startedAfter: sessions.timeboxSeconds === undefined ? null : before(sessions.timeboxSeconds),
       activeAfter: sessions.inactivitySeconds === undefined ? null : before(sessions.inactivitySeconds),
+      wereAccepted: acceptedAt !== undefined,
     }
     return rotateSessions(db, rotations, times, sessions)
   }
@@ -38,8 +45,8 @@ export function createRotateSession(deps: RotationDeps): RotateSession {
     const rotated = await rotateAll(rotations)
     return rotations.length === 1 ? rotated : rotated.map((session) => session ?? 'skipped')
   }, MAX_TOGETHER)
-  return async (rotation, trx) => {
-    if (trx) return (await rotateAll([rotation], trx))[0]
+  return async (rotation, trx, acceptedAt) => {
+    if (trx) return (await rotateAll([rotation], trx, acceptedAt))[0]
     const rotated = await rotate(rotation)
     return rotated === 'skipped' ? (await rotateAll([rotation]))[0] : rotated
   }

@@ -7,10 +7,18 @@
 import type { Transaction } from 'kysely'
 import { type AuditLog, audit } from '../../core/audit/audit.ts'
 import { SECOND_METHODS } from '../../core/factors/assurance.ts'
-import { type Challenge, deleteChallenge, findChallenge, takeChallenge } from '../../core/factors/challenges.store.ts'
+import {
+  type Challenge,
+  deleteChallenge,
+  findChallenge,
+  refundAttempt,
+  takeChallenge,
+} from '../../core/factors/challenges.store.ts'
 import { changeFactor, deleteUnverified, type Factor } from '../../core/factors/factors.store.ts'
 import { requireFresh, spendNonce } from '../../core/freshness/require-fresh.ts'
-import { withHooks } from '../../core/hooks/questions.ts'
+import { givingBack } from '../../core/hooks/give-back.ts'
+import { type Asking, withHooks } from '../../core/hooks/questions.ts'
+import { refundAttempt as refundCode } from '../../core/one-time-tokens/one-time-tokens.store.ts'
 import { notify } from '../../core/outbox/notify.ts'
 import { isRequesterAccepted } from '../../core/sessions/accepted-session.ts'
 import { withLockedCaller } from '../../core/sessions/caller.ts'
@@ -53,8 +61,7 @@ export async function verifyFactor(deps: Deps, request: FactorRequest, given: Ve
     const spend = await proof.check(challenge)
     if (!spend) return undefined
     isRight = true
-    await showFactorAttempt(deps, request, factor, true)
-    return withHooks(deps, log, (asking) =>
+    const raiseNow = (asking: Asking<Deps>) =>
       withLockedCaller(deps, caller, async (trx, { user, session }) => {
         const current = await requireFactor(trx, user, factor.id)
         requireMayProve(deps, user, session, current)
@@ -65,7 +72,14 @@ export async function verifyFactor(deps: Deps, request: FactorRequest, given: Ve
         const raised = await complete(deps, trx, log, { user, session, factor: current, challenge, given })
         const method = SECOND_METHODS[current.factor_type]
         return { ...raised, body: await issueTokens(asking, trx, raised.user, raised.session, method) }
-      }),
+      })
+    const show = () => showFactorAttempt(deps, request, factor, true)
+    return givingBack(
+      () => show().then(() => withHooks(deps, log, raiseNow)),
+      async () => {
+        await refundAttempt(deps.db, challenge.id)
+        if (freshness.nonceHash) await refundCode(deps.db, caller.user.id, [freshness.nonceHash])
+      },
     )
   })
   if (!verified) {

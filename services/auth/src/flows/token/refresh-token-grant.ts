@@ -8,6 +8,7 @@ import { whyEnded } from '../../core/sessions/session-limits.ts'
 import { findRefusedSession, type Presentation } from '../../core/sessions/sessions.store.ts'
 import type { Client } from '../../core/sessions/start-session.ts'
 import { isBanned } from '../../core/users/is-banned.ts'
+import type { AmrEntry } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { countRepeat } from '../../metrics.ts'
@@ -20,22 +21,35 @@ export async function refreshSession(deps: Deps, log: AuditLog, text: string, cl
   const token = parseRefreshToken(deps.refreshTokenKey, text)
   if (text === '') throw apiError('validation_failed', { message: 'refresh_token required' })
   if (!token) throw apiError('refresh_token_not_found')
+  let accepted: Accepted | undefined
   for (let race = 0; race < MAX_RACES; race++) {
     const auditId = deps.config.auditInDatabase ? deps.newRowId() : null
     const refreshed = await withHooksIn(deps, log, async (asking, trx) => {
-      const session = await deps.rotateSession({ ...token, ...client, auditId }, trx)
-      return (
-        session && { session, body: await issueTokens(asking, trx ?? deps.db, session.user, session, 'token_refresh') }
-      )
+      const judgedAt = deps.now()
+      const session = await deps.rotateSession({ ...token, ...client, auditId }, trx, accepted?.at)
+      if (!session) return undefined
+      if (accepted && isRaised(accepted.amr, session.amr)) throw apiError('refresh_token_already_used')
+      accepted ??= { at: judgedAt, amr: session.amr }
+      return { session, body: await issueTokens(asking, trx ?? deps.db, session.user, session, 'token_refresh') }
     })
     if (refreshed) {
       logRefresh(log, refreshed.session)
       return refreshed.body
     }
-    await refuse(deps, log, { ...token, ...client })
+    await refuse(deps, log, { ...token, ...client }, accepted !== undefined)
   }
   throw apiError('service_unavailable', { retryAfterSeconds: 1 })
 }
+
+/** A run that a hook stopped and that rolled back: the token was good when it was presented, so it is never reused. */
+interface Accepted {
+  at: Date
+  amr: AmrEntry[]
+}
+
+/** A token from before a second factor was proven stops working. */
+const isRaised = (before: AmrEntry[], after: AmrEntry[]) =>
+  after.some(({ method, timestamp }) => !before.some((e) => e.method === method && e.timestamp === timestamp))
 
 function logRefresh(log: AuditLog, { id, repeats, user: actor }: RotatedSession): void {
   if (repeats > 0) countRepeat()
@@ -47,7 +61,7 @@ function logRefresh(log: AuditLog, { id, repeats, user: actor }: RotatedSession)
  * Throws the reason for a refused rotation. Returns when the session changed meanwhile and the rotation can be
  * repeated.
  */
-async function refuse(deps: Deps, log: AuditLog, token: Presentation): Promise<void> {
+async function refuse(deps: Deps, log: AuditLog, token: Presentation, wasAccepted: boolean): Promise<void> {
   const now = deps.now()
   const session = await findRefusedSession(deps.db, token, deps.config.sessions)
   if (!session) throw apiError('refresh_token_not_found')
@@ -67,6 +81,7 @@ async function refuse(deps: Deps, log: AuditLog, token: Presentation): Promise<v
   if (verdict === 'raced') return
   const actor = { ...session, id: session.user_id }
   if (verdict === 'ahead') return catchUp(deps, log, actor, token)
+  if (wasAccepted) return
   // Committed although the request fails.
   if (deps.config.sessions.rotation) await endReuse(deps, log, actor, token)
   throw apiError('refresh_token_already_used')

@@ -11,6 +11,7 @@ import { ApiError } from '@services/common/errors'
 import type { Transaction } from 'kysely'
 import { LINK_TYPES, type LinkType } from '../../adapters/mail/kinds.ts'
 import type { AuditLog } from '../../core/audit/audit.ts'
+import { givingBack } from '../../core/hooks/give-back.ts'
 import { withHooks } from '../../core/hooks/questions.ts'
 import { issueAuthCode } from '../../core/one-time-tokens/auth-codes.store.ts'
 import { linksBeside, putLinksBack } from '../../core/one-time-tokens/earlier-links.store.ts'
@@ -18,6 +19,7 @@ import { hashLinkToken } from '../../core/one-time-tokens/one-time-token.ts'
 import {
   countAttempt,
   findUserIdByLinkHash,
+  refundAttempt,
   type TakenToken,
   takeByCodeHash,
   takeByLinkHash,
@@ -140,10 +142,13 @@ export async function verifyCode(
   for (const candidate of candidates) if (!match && (await isRightCode(deps, candidate, code))) match = candidate
   if (!match?.code_hash) throw apiError('otp_expired')
   const { user_id: userId, purpose, code_hash: codeHash } = match
-  return redeem(deps, request, userId, async (trx) => {
-    const token = await takeByCodeHash(trx, userId, purpose, codeHash)
-    return token && { token }
-  })
+  const counted = candidates.flatMap((each) => (each.user_id === userId && each.code_hash ? [each.code_hash] : []))
+  const redeemCode = () =>
+    redeem(deps, request, userId, async (trx) => {
+      const token = await takeByCodeHash(trx, userId, purpose, codeHash)
+      return token && { token }
+    })
+  return givingBack(redeemCode, () => refundAttempt(deps.db, userId, counted))
 }
 
 async function redeem(
