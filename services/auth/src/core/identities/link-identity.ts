@@ -20,6 +20,7 @@ import { findUserById, type IdentityJson, lockAndReadUser, type User } from '../
 import { type ExternalDeps, type ExternalSignIn, identityData, mergeIfItFits } from './external-account.ts'
 import { deleteIdentity, findIdentity, insertIdentity } from './identities.store.ts'
 import { forgetPendingRegistrant, isGuarded } from './join-or-create-user.ts'
+import { hasPasskeyBesides, hasWayInBesides, type WaysInDeps } from './ways-in.ts'
 
 /** User to link the account at the provider to, and the session that requested it. */
 export interface Linking {
@@ -126,11 +127,11 @@ async function addIdentity(
 }
 
 /**
- * Unlinks an identity. The account keeps its e-mail address, but loses a number with its identity. Throws
+ * Unlinks an identity, but not the last way in. The account keeps its e-mail address, but loses a number. Throws
  * single_identity_not_deletable, identity_not_found and email_conflict_identity_not_deletable.
  */
 export async function unlinkIdentity(
-  deps: ExternalDeps,
+  deps: ExternalDeps & WaysInDeps,
   trx: Transaction<DB>,
   log: AuditLog,
   { userId, identityId, acceptLanguage }: { userId: string; identityId: string; acceptLanguage: string | undefined },
@@ -139,7 +140,8 @@ export async function unlinkIdentity(
   const user = await lockAndReadUser(trx, userId)
   if (!user) throw apiError('user_not_found')
   const identity = user.identities.find(({ id }) => id === identityId.toLowerCase())
-  if (user.identities.length <= 1) throw apiError('single_identity_not_deletable')
+  const isSingle = user.identities.length <= 1 && !(await hasPasskeyBesides(deps, trx, user))
+  if (isSingle) throw apiError('single_identity_not_deletable')
   if (!identity) throw apiError('identity_not_found')
   if (carriesAddress(user, identity)) {
     throw apiError('email_conflict_identity_not_deletable', {
@@ -147,6 +149,10 @@ export async function unlinkIdentity(
     })
   }
   const { id, provider } = identity
+  const channels = provider === 'phone' ? (['phone'] as const) : []
+  if (!(await hasWayInBesides(deps, trx, user, { channels, identityId: id }))) {
+    throw apiError('single_identity_not_deletable')
+  }
   await deleteIdentity(trx, id)
   // Reported at its sign-in, which no session began: confirming it would be a way back.
   if (identity.email !== null && identity.email === user.email_change) await endTokens(trx, userId, 'changes', now)

@@ -11,6 +11,7 @@ import { changeUser, noRequest } from '../users/change-user.store.ts'
 import { CHANGE_PURPOSES, endTokens } from '../users/end-tokens.ts'
 import { dropAddress } from '../users/registrants.store.ts'
 import type { LockedAccount } from '../users/users.store.ts'
+import { hasWayInBesides, type WaysInDeps } from './ways-in.ts'
 
 export type Channel = Address['channel']
 
@@ -25,21 +26,18 @@ export function removalTraits(user: Pick<LockedAccount, Channel>, channels: read
 }
 
 /**
- * Throws single_identity_not_deletable where no way in would be left: a confirmed address, one that an admin gave, or
- * an account at a provider. `added` are addresses that the same request gives the account.
+ * Throws single_identity_not_deletable where no way in would be left (ways-in.ts). `added` are addresses that the same
+ * request gives the account.
  */
-export function requireOtherWayIn(
+export async function requireOtherWayIn(
+  deps: WaysInDeps,
+  trx: Transaction<DB>,
   user: LockedAccount,
   removed: readonly Channel[],
   added: readonly Channel[] = [],
-): void {
-  if (heldAmong(user, removed).length === 0) return
-  const isOwn = (provider: string) => provider === 'email' || provider === 'phone'
-  const isKept = (channel: Channel) =>
-    !removed.includes(channel) && (user[`${channel}_confirmed_at`] !== null || user[`${channel}_vouched`])
-  const hasOther =
-    added.length > 0 || isKept('email') || isKept('phone') || user.identities.some(({ provider }) => !isOwn(provider))
-  if (hasOther) return
+): Promise<void> {
+  if (heldAmong(user, removed).length === 0 || added.length > 0) return
+  if (await hasWayInBesides(deps, trx, user, { channels: removed })) return
   throw apiError('single_identity_not_deletable', {
     message: 'The last address of a user without an account at a provider cannot be removed',
   })

@@ -180,7 +180,9 @@ async function remove(
 ): Promise<void> {
   const { removed, context } = changes
   const appliedAtOnce = newAddresses(changes).filter((address) => !needsProof(deps, user, address))
-  requireOtherWayIn(
+  await requireOtherWayIn(
+    deps,
+    trx,
     user,
     removed,
     appliedAtOnce.map(({ channel }) => channel),

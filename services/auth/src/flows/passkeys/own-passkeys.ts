@@ -1,10 +1,11 @@
 import type { Transaction } from 'kysely'
 import { audit } from '../../core/audit/audit.ts'
 import { performActs } from '../../core/freshness/require-fresh.ts'
+import { hasWayInBesides } from '../../core/identities/ways-in.ts'
 import { notify } from '../../core/outbox/notify.ts'
 import { passkeyNotFound, requirePasskey, toPasskeyBody } from '../../core/passkeys/passkey-shape.ts'
 import { listPasskeys, renamePasskey } from '../../core/passkeys/passkeys.store.ts'
-import { removePasskey, requireWayInBesides } from '../../core/passkeys/remove-passkey.ts'
+import { removePasskey } from '../../core/passkeys/remove-passkey.ts'
 import { withLockedCaller } from '../../core/sessions/caller.ts'
 import type { DB } from '../../db/tables.ts'
 import { UUID } from '../../db/uuid.ts'
@@ -34,12 +35,11 @@ export async function renameOwnPasskey(deps: Deps, { caller, log }: PasskeyReque
 export async function deleteOwnPasskey(deps: Deps, request: PasskeyRequest, id: string): Promise<void> {
   const { caller, log, acceptLanguage } = request
   requirePasskey(await listPasskeys(deps.db, caller.user.id), id)
-  const find = async (trx: Transaction<DB>) => {
-    const all = await listPasskeys(trx, caller.user.id)
-    return { all, passkey: requirePasskey(all, id) }
-  }
-  await performActs(deps, request, ['removing a passkey'], find, async (trx, user, { all, passkey }) => {
-    requireWayInBesides(user, all)
+  const find = async (trx: Transaction<DB>) => requirePasskey(await listPasskeys(trx, caller.user.id), id)
+  await performActs(deps, request, ['removing a passkey'], find, async (trx, user, passkey) => {
+    if (!(await hasWayInBesides(deps, trx, user, { passkeyId: passkey.id }))) {
+      throw apiError('single_identity_not_deletable', { message: 'The last way to sign in cannot be deleted' })
+    }
     await removePasskey(trx, passkey, caller.session.id)
     await audit(deps, trx, log, { action: 'passkey_deleted', actor: user, traits: { passkey_id: passkey.id } })
     const details = { Passkey: passkey.friendly_name }

@@ -590,6 +590,51 @@ describe('own passkeys', () => {
   })
 })
 
+describe('the last way in that the settings accept is kept', () => {
+  const KEPT = { status: 422, body: { error_code: 'single_identity_not_deletable' } }
+  const NO_MAIL = { AUTH_EXTERNAL_EMAIL_ENABLED: 'false' }
+
+  async function linked(userId: string, provider: string): Promise<string> {
+    const { rows } = await service.deps.pool.query(
+      `insert into identities (id, user_id, provider, provider_id, identity_data, created_at, updated_at)
+       values (gen_random_uuid(), $1, $2, $3, '{}', now(), now()) returning id`,
+      [userId, provider, `sub-${userId}`],
+    )
+    return rows[0].id
+  }
+
+  test.for<[string, Record<string, string>]>([
+    ['an address whose sign-in is disabled', NO_MAIL],
+    ['an account at a provider that is not configured', NO_MAIL],
+    ['an account of a wallet whose chain is disabled', NO_MAIL],
+  ])('%s is none beside a passkey', async ([what, settings]) => {
+    const user = await withPasskey(service)
+    if (what.includes('provider')) await linked(user.userId, 'gitlab')
+    if (what.includes('wallet')) await linked(user.userId, 'web3')
+    const limited = await service.with(settings)
+    expect(await limited.delete(`/passkeys/${user.passkeyId}`, user.auth)).toMatchObject(KEPT)
+    await limited.close()
+    expect((await service.delete(`/passkeys/${user.passkeyId}`, user.auth)).status).toBe(204)
+  })
+
+  test('a passkey is one beside an address and an account at a provider, while passkeys are enabled', async () => {
+    const off = await service.with({
+      AUTH_PASSKEY_ENABLED: 'false',
+      AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true',
+    })
+    const on = await service.with({ AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true' })
+    const user = await withPasskey(service)
+    const identity = await linked(user.userId, 'gitlab')
+    expect(await off.put('/user', { email: '' }, user.auth)).toMatchObject(KEPT)
+    expect((await on.put('/user', { email: '' }, user.auth)).status).toBe(200)
+    expect(await off.delete(`/user/identities/${identity}`, user.auth)).toMatchObject(KEPT)
+    expect((await on.delete(`/user/identities/${identity}`, user.auth)).status).toBe(200)
+    expect(await on.delete(`/passkeys/${user.passkeyId}`, user.auth)).toMatchObject(KEPT)
+    await off.close()
+    await on.close()
+  })
+})
+
 describe('an admin', () => {
   test('lists and removes passkeys, while they are disabled too', async () => {
     const user = await withPasskey(service)

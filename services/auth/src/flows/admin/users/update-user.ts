@@ -13,6 +13,7 @@ import {
   removeAddresses,
   requireOtherWayIn,
 } from '../../../core/identities/remove-address.ts'
+import type { WaysInDeps } from '../../../core/identities/ways-in.ts'
 import { requireStrongPassword } from '../../../core/passwords/require-strong-password.ts'
 import { endSessions } from '../../../core/sessions/end-sessions.store.ts'
 import { endDevices } from '../../../core/trusted-devices/trusted-devices.store.ts'
@@ -88,7 +89,7 @@ export async function updateUser(
     if (!found) throw apiError('user_not_found', { status: 404, message: 'User not found' })
     if (found.deleted_at)
       throw apiError('validation_failed', { status: 422, message: 'A deleted user cannot be changed' })
-    const user = await withoutRemoved(trx, found, checked, now)
+    const user = await withoutRemoved(deps, trx, found, checked, now)
     // An admin's confirmation or password settles the owner of the address: no claim to it stays.
     const isVouchedFor = Boolean(checked.passwordHash || checked.email_confirm || checked.phone_confirm)
     if (isVouchedFor && user.claim && !user.confirmed_at) await applyClaim(trx, user, user.claim, now)
@@ -142,6 +143,7 @@ const CHANNELS: readonly Channel[] = ['email', 'phone']
 
 /** Removes addresses before anything else is changed, and returns the account as it is then. */
 async function withoutRemoved(
+  deps: WaysInDeps,
   trx: Transaction<DB>,
   user: LockedAccount,
   { removed, email, phone }: CheckedUpdate,
@@ -149,7 +151,9 @@ async function withoutRemoved(
 ): Promise<LockedAccount> {
   if (removed.length === 0) return user
   const given = { email, phone }
-  requireOtherWayIn(
+  await requireOtherWayIn(
+    deps,
+    trx,
     user,
     removed,
     CHANNELS.filter((channel) => given[channel]),
