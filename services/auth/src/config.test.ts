@@ -454,6 +454,7 @@ test.for<[string, string, string?]>([
   ['AUTH_SECURITY_REFRESH_TOKEN_ROTATION_ENABLED', 'false'],
   ['AUTH_EXTERNAL_GOOGLE_SKIP_NONCE_CHECK', 'true'],
   ['AUTH_EGRESS_ALLOW_CIDRS', '10.0.0.0/8,::/0'],
+  ['AUTH_EGRESS_ALLOW_CIDRS', '128.0.0.0/1'],
   // The header itself is named beside the settings to review.
   ['AUTH_RATE_LIMIT_HEADER', '', 'AUTH_SECURITY_CAPTCHA_ENABLED'],
   ['AUTH_API_EXTERNAL_URL', 'http://auth.example.com'],

@@ -41,23 +41,27 @@ export function cleanAccount(
     .map((known) => ({ ...known, email: known.email.toLowerCase() }))
   const hasOnlyMalformedEmails = reported.length > 0 && known.length === 0
   const limit = { room: MAX_CLAIMS_BYTES, tooLarge: [] as string[] }
-  const { custom_claims: custom, ...others } = claims
-  const kept = cleanClaims(others, limit)
-  if (isObject(custom)) kept.custom_claims = cleanClaims(custom, limit)
+  const custom = isObject(claims.custom_claims) ? claims.custom_claims : undefined
+  const kept = cleanClaims(custom ? { ...claims, custom_claims: undefined } : claims, limit)
+  if (custom) kept.custom_claims = cleanClaims(custom, limit)
   if (limit.tooLarge.length > 0) reportTooLarge(limit.tooLarge)
-  return { sub: id, emails: known, hasOnlyMalformedEmails, claims: kept, isPartial }
+  return { sub: id, emails: known, hasOnlyMalformedEmails, claims: withoutEmpty(kept), isPartial }
 }
 
 const isObject = (value: unknown): value is Metadata =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
+const withoutEmpty = (claims: Metadata): Metadata =>
+  Object.fromEntries(
+    Object.entries(claims).filter(([, value]) => value !== null && value !== '' && JSON.stringify(value) !== '{}'),
+  )
+
 /** Bounds each claim, and all of them together; those of `custom_claims` count as claims of their own. */
 function cleanClaims(claims: Metadata, limit: { room: number; tooLarge: string[] }): Metadata {
   const kept: Metadata = {}
   for (const [name, value] of Object.entries(claims)) {
-    if (value === null || value === '' || !isStorable(value)) continue
-    const json = JSON.stringify(value, withoutLongNumbers)
-    if (json === undefined || json === '{}') continue
+    const json = isStorable(value) ? JSON.stringify(value, withoutLongNumbers) : undefined
+    if (json === undefined) continue
     const bytes = Buffer.byteLength(json)
     if (bytes > MAX_CLAIM_BYTES || bytes > limit.room) {
       limit.tooLarge.push(name)

@@ -11,8 +11,8 @@ import type { Deps } from '../../../deps.ts'
 const BATCH = 500
 
 /**
- * Rounds over a column, as long as rows were locked or changed by requests; a request holds a lock for a second at
- * most.
+ * Rounds over a column, as long as rows were locked or changed by requests. A request holds a lock for a second at
+ * most, and writes a sealed column only with a new value.
  */
 const ROUNDS = 10
 const NEXT_ROUND_AFTER_MS = 500
