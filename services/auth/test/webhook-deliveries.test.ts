@@ -310,6 +310,21 @@ test('an event whose process died after the commit, or in an attempt, is deliver
   await expect.poll(() => states(id)).toEqual(['delivered', 'delivered'])
 })
 
+test('thousands of events of one user that wait delay neither each other nor those of another user', async () => {
+  await register()
+  const [first, other] = [await newUser(), await newUser()]
+  const copies = `insert into webhook_deliveries (webhook_id, id, user_id, event, data, next_at, give_up_at, created_at)
+    select webhook_id, gen_random_uuid(), user_id, event, data, next_at, give_up_at, created_at
+    from webhook_deliveries, generate_series(1, 20000) where user_id = $1`
+  await service.deps.pool.query(copies, [first])
+  // Statistics, with which the planner once compared all pairs.
+  await service.deps.pool.query('analyze webhook_deliveries')
+  await change(other, 1)
+  dispatch()
+  await expect.poll(() => events().filter(({ type }) => type === 'user.updated').length).toBe(1)
+  await expect.poll(() => receiver.received.length).toBeGreaterThan(5)
+})
+
 test('a stopping process gives back what it has not finished', async () => {
   receiver.answer = () => {}
   const { id } = await register()

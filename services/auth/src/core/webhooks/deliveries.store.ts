@@ -40,10 +40,11 @@ export async function claimDue(db: Kysely<DB>, { now, leaseUntil, atOnce, busy }
         lateral (
           select webhook_id, id from ${deliveries} waiting
           where waiting.webhook_id = receiver.id and waiting.state = 'waiting' and waiting.next_at <= ${now}
-            and not exists (
-              select from ${deliveries} earlier
-              where earlier.webhook_id = waiting.webhook_id and earlier.user_id = waiting.user_id
-                and earlier.state = 'waiting' and earlier.position < waiting.position)
+            and (waiting.user_id is null or waiting.position = (
+              select first.position from ${deliveries} first
+              where first.webhook_id = waiting.webhook_id and first.user_id = waiting.user_id
+                and first.state = 'waiting'
+              order by first.position limit 1))
           order by waiting.next_at, waiting.position
           limit greatest(0, case when receiver.failures > 0 then 1 else ${atOnce} end - coalesce(busy.attempts, 0))
           for update of waiting skip locked
