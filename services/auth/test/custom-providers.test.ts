@@ -213,10 +213,11 @@ describe('at a service with OAuth 2 alone', () => {
       custom_claims_allowlist: ['groups', 'absent'],
       email_optional: true,
     })
-    const refused = queryOf(await signInAtForge(identifier, { ...PROFILE, email_verified: 'true' }))
+    const refused = queryOf(await signInAtForge(identifier, { ...PROFILE, email_verified: true }))
     expect(refused.error_code).toBe('provider_email_needs_verification')
     expect(refused.error_description).toMatch(/^Unverified email with P\. /)
-    const user = await userOf(await signInAtForge(identifier, { ...PROFILE, email_verified: true }))
+    const verified = { ...PROFILE, email: 'ann@forge.example', email_verified: true }
+    const user = await userOf(await signInAtForge(identifier, verified))
     const expected = {
       ...{ user_name: 'ann', team: 'red', source: { constant: true }, avatar_url: PROFILE.avatar_url },
       custom_claims: { groups: ['a', 'b'] },

@@ -15,6 +15,8 @@ export interface ProviderAccount {
   email?: string
   email_verified?: boolean
   name?: string
+  /** Claims that the profile has otherwise than the id_token. */
+  inProfile?: object
   [claim: string]: unknown
 }
 
@@ -76,7 +78,13 @@ export async function startOpenIdProvider(routes: Routes = {}, callback = CALLBA
       pkce: { required: () => true },
       features: { devInteractions: { enabled: false } },
       interactions: { url: (_context, interaction) => `/interaction/${interaction.uid}` },
-      findAccount: (_context, sub) => ({ accountId: sub, claims: async () => ({ ...accounts.get(sub), sub }) }),
+      findAccount: (_context, accountId) => ({
+        accountId,
+        claims: async (use) => {
+          const { inProfile, ...claims } = accounts.get(accountId) ?? {}
+          return { ...claims, ...(use === 'userinfo' && inProfile), sub: accountId }
+        },
+      }),
       // Tests advance the clock of the service, not the provider's.
       ttl: { AccessToken: 600, IdToken: 86_400, Grant: 600, Interaction: 600, Session: 600 },
     })

@@ -36,28 +36,37 @@ export interface ClaimMapping {
   reportMisfit(member: string): void
 }
 
-/** Reads an account from an answer: standard claims, then the mapping. Only `true` verifies an address. */
-export function accountOfClaims(raw: ProviderJson, mapping: ClaimMapping): ExternalAccount {
+/** Documents about one account. */
+export interface AccountDocuments {
+  idToken?: ProviderJson
+  profile?: ProviderJson
+}
+
+/** Reads an account: standard claims of the profile before those of the id_token, then the mapping. */
+export function accountOfClaims({ idToken, profile }: AccountDocuments, mapping: ClaimMapping): ExternalAccount {
+  const raw = idToken ? { ...idToken, ...profile, sub: idToken.sub } : (profile ?? {})
   const { issuer, attributes, customClaims, keepsStandard, reportMisfit } = mapping
   const standard = keepsStandard ? [...STANDARD, ...FURTHER] : STANDARD
   const copied = copy(raw, customClaims)
   const read: Metadata = {
-    ...copy(raw, ['sub', 'email', 'email_verified', ...standard]),
+    ...copy(raw, ['sub', 'email', ...standard]),
     ...(Object.keys(copied).length > 0 && { custom_claims: copied }),
   }
   const mapped = Object.entries(attributes).map(([member, source]) => {
     const value = typeof source === 'string' ? (valueAt(raw, source) ?? valueAt(read, source)) : source
     return [member, value] as const
   })
+  // Another claim that happens to be `sub` names another account: without the mapped one there is none.
+  if (Object.hasOwn(attributes, 'sub')) delete read.sub
   for (const [member, value] of mapped) {
     if (value === undefined && keepsStandard) continue
     if (value !== undefined && !fits(member, value)) reportMisfit(member)
     else read[member] = value
   }
-  const { sub, email, email_verified: isVerified, ...claims } = read
+  const { sub, email, email_verified: _, ...claims } = read
   return {
     sub,
-    emails: onlyEmail(email, isVerified === true),
+    emails: onlyEmail(email, isVouchedFor(email, [idToken ?? {}, profile ?? {}], attributes)),
     claims: {
       ...claims,
       iss: issuer,
@@ -65,6 +74,19 @@ export function accountOfClaims(raw: ProviderJson, mapping: ClaimMapping): Exter
       avatar_url: 'avatar_url' in claims ? claims.avatar_url : claims.picture,
     },
   }
+}
+
+/**
+ * Reports whether a document verifies the address and none denies it. The flag is about the claim `email` of its own
+ * document alone (OpenID Connect Core 5.1), unless the mapping names another flag.
+ */
+function isVouchedFor(email: unknown, documents: readonly ProviderJson[], attributes: ClaimMapping['attributes']) {
+  const { email: address = 'email', email_verified: flag } = attributes
+  const [addressSource, flagSource] = flag === undefined ? ['email', 'email_verified'] : [address, flag]
+  const flags = documents
+    .filter((document) => valueAt(document, String(addressSource)) === email)
+    .map((document) => valueAt(document, String(flagSource)))
+  return flags.includes(true) && flags.every((given) => given === true || given === undefined)
 }
 
 const copy = (raw: ProviderJson, names: readonly string[]): Metadata =>

@@ -30,8 +30,8 @@ export function describedProvider({ endpoints, mapping, parameters, ...rest }: P
     ...(parameters && { authorizeParameters: () => ({ ...parameters }) }),
     async identify({ endpoints: { api }, idToken, get }) {
       const profile = api ? await get(api) : {}
-      return accountOfClaims(idToken ? { ...idToken, ...profile, sub: idToken.sub } : profile, mapping)
+      return accountOfClaims({ ...(idToken && { idToken }), profile }, mapping)
     },
-    ...(rest.idToken && { accountOfIdToken: (claims) => accountOfClaims(claims, mapping) }),
+    ...(rest.idToken && { accountOfIdToken: (idToken) => accountOfClaims({ idToken }, mapping) }),
   }
 }

@@ -61,15 +61,40 @@ describe('an id_token alone yields the account', () => {
     expect(account?.claims.custom_claims).toEqual({ groups: ['staff'] })
   })
 
+  const ownProvider = (claims: object) =>
+    oidcProvider({ issuer: 'https://issuer.example', claims } as unknown as OidcProviderSettings)
+
   test("of an operator's own provider, by the claims it was told to read", () => {
-    const settings = { issuer: 'https://issuer.example', claims: { full_name: 'displayName', email: 'upn' } }
-    const provider = oidcProvider(settings as unknown as OidcProviderSettings)
-    const account = accountOf(provider, { ...CLAIMS, displayName: 'Ann Own', upn: 'ann@corp.example' })
+    const provider = ownProvider({ full_name: 'displayName', email: 'upn' })
+    const account = accountOf(provider, { ...CLAIMS, displayName: 'Ann Own', upn: CLAIMS.email })
     expect(account).toMatchObject({
       sub: 'the-sub',
-      emails: [{ email: 'ann@corp.example', verified: true, primary: true }],
+      emails: [{ email: CLAIMS.email, verified: true, primary: true }],
       claims: { name: 'Ann', full_name: 'Ann Own', iss: 'https://issuer.example' },
     })
+  })
+
+  test.each([
+    [{ email: 'upn' }, {}, false],
+    [{ email: 'upn' }, { email: undefined }, false],
+    [{ email: 'upn', email_verified: 'upn_verified' }, { upn_verified: true }, true],
+    [{ email: 'upn', email_verified: 'upn_verified' }, { upn_verified: 'true' }, false],
+    [{ email: 'upn', email_verified: 'upn_verified' }, {}, false],
+    [{ email_verified: 'is_checked' }, { upn: CLAIMS.email }, false],
+  ])('of such a provider, a mapping %j with %j verifies the address: %s', (mapping, claims, verified) => {
+    const account = accountOf(ownProvider(mapping), { ...CLAIMS, upn: 'ann@corp.example', ...claims })
+    expect(account?.emails.map((email) => email.verified)).toEqual([verified])
+    expect(account?.claims).not.toHaveProperty('email_verified')
+  })
+
+  test.each([
+    [{ employee_id: '42' }, '42'],
+    [{}, undefined],
+    [{ employee_id: { is: '42' } }, undefined],
+    [{ employee_id: null }, undefined],
+  ])('of such a provider with another id, %j is the account %s', (claims, sub) => {
+    const account = accountOf(ownProvider({ sub: 'employee_id' }), { ...CLAIMS, ...claims })
+    expect(account?.sub).toBe(sub)
   })
 })
 

@@ -142,6 +142,13 @@ describe('a new provider', () => {
         `Cannot map to protected system field: ${name}`,
       ],
     ),
+    ...['sub', 'email'].flatMap((name) =>
+      [1, true, null, ['x'], { a: 'x' }].map((constant): [string, () => object, string] => [
+        `the constant ${JSON.stringify(constant)} as ${name}`,
+        plain({ attribute_mapping: { [name]: constant } }),
+        `attribute_mapping of ${name} must name a claim`,
+      ]),
+    ),
     [
       'an empty claim',
       with_({ custom_claims_allowlist: ['a', ''] }),

@@ -196,11 +196,17 @@ const PROTECTED = [
   ...['phone_confirmed_at', 'email_verified', 'phone_verified', 'banned_until', 'is_super_admin'],
 ]
 
+/** Members that differ between accounts: a constant would make all of them one. */
+const FROM_CLAIMS = ['sub', 'email']
+
 function checkMapping(mapping: Readonly<Record<string, unknown>>): void {
   requireSize('attribute_mapping', mapping)
   for (const [member, source] of Object.entries(mapping)) {
     if (PROTECTED.includes(member.toLowerCase())) throw invalid(`Cannot map to protected system field: ${member}`)
     if (member === '' || source === '') throw invalid('attribute_mapping must not contain empty names')
+    if (FROM_CLAIMS.includes(member) && typeof source !== 'string') {
+      throw invalid(`attribute_mapping of ${member} must name a claim`)
+    }
   }
 }
 
