@@ -118,3 +118,78 @@ describe('a mapped id', () => {
     expect((await grant({ employee_id: '43' })).body.user.identities[0].id).toBe('43')
   })
 })
+
+describe('a provider that is gone', () => {
+  const group = { linking: 'group:staff' }
+  const comeTo = (at: Pick<TestService, 'get' | 'submit'>, provider: string, email: string) => {
+    corp.next({ sub: `gone-${++count}`, email, email_verified: true })
+    return signInAt(at, corp, `/authorize?provider=${provider}`)
+  }
+
+  test.each(['settings', 'the admin API'])('by %s opens the users of its group to no other one', async (by) => {
+    const email = `gone-${++count}@example.com`
+    const inSettings = { ...corp.settings('OIDC_LEFT'), AUTH_EXTERNAL_OIDC_LEFT_LINKING: group.linking }
+    const before = by === 'settings' ? await service.with(inSettings) : service
+    const gone = by === 'settings' ? 'left' : await addOpenId(group)
+    expect(fragmentOf(await comeTo(before, gone, email)).access_token).toBeTruthy()
+    if (by !== 'settings') await service.delete(`/admin/custom-providers/${gone}`, service.admin)
+    for (const provider of [await addOpenId(), await addOpenId(group), 'corp']) {
+      expect(queryOf(await comeTo(service, provider, email)).error_code).toBe('email_exists')
+    }
+  })
+
+  test('leaves the other ways in of its users as they were', async () => {
+    const email = `kept-${++count}@example.com`
+    const { userId } = await service.signedIn(email)
+    const gone = await addOpenId()
+    expect((await userOf(await comeTo(service, gone, email))).id).toBe(userId)
+    await service.delete(`/admin/custom-providers/${gone}`, service.admin)
+    expect(queryOf(await comeTo(service, await addOpenId(group), email)).error_code).toBe('email_exists')
+    expect((await userOf(await comeTo(service, await addOpenId(), email))).id).toBe(userId)
+  })
+})
+
+describe('a name that is used again', () => {
+  const again = async (identifier: string, given: object) => {
+    const provider = { identifier, name: 'P', ...CLIENT, email_optional: true, ...given }
+    return service.post('/admin/custom-providers', provider, service.admin)
+  }
+  const openId = { provider_type: 'oidc' }
+  const plain = { provider_type: 'oauth2' }
+
+  test('serves its accounts at their own issuer alone', async () => {
+    const identifier = await addPlain({ email_optional: true })
+    const user = await userOf(await signInAtForge(identifier, { sub: 'first' }))
+    await service.delete(`/admin/custom-providers/${identifier}`, service.admin)
+    const elsewhere = [
+      { ...openId, issuer: corp.issuer },
+      { ...plain, ...forge.addresses, userinfo_url: `${forge.url}/another` },
+    ]
+    for (const given of elsewhere) {
+      expect(await again(identifier, given)).toMatchObject({
+        status: 400,
+        body: { error_code: 'conflict', msg: 'Users have accounts of this identifier at another issuer' },
+      })
+    }
+    expect((await again(identifier, { ...plain, ...forge.addresses })).status).toBe(201)
+    expect((await userOf(await signInAtForge(identifier, { sub: 'first' }))).id).toBe(user.id)
+  })
+
+  test('without accounts, or with imported ones of no issuer, is free for any issuer', async () => {
+    const identifier = await addPlain({ email_optional: true })
+    const { id } = await userOf(await signInAtForge(identifier, { sub: 'imported' }))
+    await service.delete(`/admin/custom-providers/${identifier}`, service.admin)
+    await service.deps.pool.query(`update identities set identity_data = identity_data - 'iss' where user_id = $1`, [
+      id,
+    ])
+    expect((await again(identifier, { ...openId, issuer: corp.issuer })).status).toBe(201)
+  })
+
+  test('is known by its issuer also where claims fill an identity', async () => {
+    const long = ['name', 'family_name', 'given_name', 'middle_name'].map((name) => [name, 'x'.repeat(2000)])
+    const claims = { ...Object.fromEntries(long), nickname: 'x'.repeat(170) }
+    const identifier = await addPlain({ email_optional: true })
+    const user = await userOf(await signInAtForge(identifier, { sub: 'large', ...claims }))
+    expect(user.identities[0].identity_data.iss).toBe(forge.addresses.userinfo_url)
+  })
+})

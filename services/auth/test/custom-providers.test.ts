@@ -6,6 +6,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { createFarServer } from '@services/common/testing/http/far-server'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type OpenIdProvider, signInAt, startOpenIdProvider, visitFrom } from './openid-provider.ts'
@@ -309,6 +310,64 @@ describe('a change', () => {
     })
   })
 
+  describe('of the description', () => {
+    /** A provider whose description names the token endpoint of `corp`, or the trap. */
+    async function describedAnew(at: TestService) {
+      const far = { isTrap: false, trapped: [] as string[] }
+      const server = createFarServer(async (request, response) => {
+        if (request.url === '/trap') {
+          far.trapped.push(await text(request))
+          return response.writeHead(400).end('{"error":"invalid_grant"}')
+        }
+        const description = await fetch(`${corp.issuer}/.well-known/openid-configuration`)
+        const known = (await description.json()) as object
+        const isTrap = far.isTrap || request.url === '/moved-to-trap'
+        response.end(JSON.stringify({ ...known, ...(isTrap && { token_endpoint: `${there}/trap` }) }))
+      }).listen(0, '127.0.0.1')
+      await once(server, 'listening')
+      onTestFinished(() => {
+        server.closeAllConnections()
+        server.close()
+      })
+      const there = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+      const identifier = await addOpenId({ discovery_url: `${there}/first` })
+      corp.next(person())
+      const { pathname, search } = await visitFrom(at, corp, `/authorize?provider=${identifier}`)
+      return { far, there, identifier, comeBack: () => at.get(pathname + search) }
+    }
+
+    test.each([
+      [
+        'another address for it',
+        async (identifier: string, { there }: { there: string }) => {
+          await change(identifier, { discovery_url: `${there}/moved-to-trap` })
+        },
+      ],
+      [
+        'its renewal',
+        async (_identifier: string, { far }: { far: { isTrap: boolean } }) => {
+          far.isTrap = true
+          service.clock.advance({ seconds: 61 })
+        },
+      ],
+    ])('with %s: no code reaches another token endpoint', async (_, changeIt) => {
+      const at = await service.with({ AUTH_EXTERNAL_OIDC_PROVIDER_CACHE_TTL: '60s' })
+      const { far, there, identifier, comeBack } = await describedAnew(at)
+      await changeIt(identifier, { there, far })
+      expect(queryOf(await comeBack())).toMatchObject({
+        error_code: 'bad_oauth_state',
+        error_description: 'The provider was changed during this sign-in',
+      })
+      expect(far.trapped).toEqual([])
+    })
+
+    test('to an address with the same endpoints leaves a running sign-in', async () => {
+      const { there, identifier, comeBack } = await describedAnew(service)
+      await change(identifier, { discovery_url: `${there}/second` })
+      expect(fragmentOf(await comeBack()).access_token).toBeTruthy()
+    })
+  })
+
   test('a deletion ends running sign-ins, and leaves users and identities', async () => {
     const identifier = await addOpenId()
     const ann = person()
@@ -499,6 +558,16 @@ test('a secret that cannot be decrypted is a failure of ours, and an id_token ne
   const iat = service.clock.now().getTime() / 1000
   const id_token = await corp.idToken({ ...person(), iat, exp: 4e9 })
   expect((await service.post('/token?grant_type=id_token', { provider: identifier, id_token })).status).toBe(200)
+})
+
+test('a failure of the database is no refusal, and nothing of it reaches the browser', async () => {
+  const begun = await service.get(`/authorize?provider=${await addPlain()}`)
+  const callback = forge.visit(String(begun.headers.location))
+  await service.deps.pool.query('alter table custom_providers rename to elsewhere')
+  onTestFinished(async () => void (await service.deps.pool.query('alter table elsewhere rename to custom_providers')))
+  const answer = queryOf(await service.get(`/callback?${new URLSearchParams(callback)}`))
+  expect(answer).toMatchObject({ error: 'server_error', error_code: 'unexpected_failure' })
+  expect(answer.error_description).not.toMatch(/relation|custom_providers/)
 })
 
 test('switched off, no provider of the API signs in', async () => {

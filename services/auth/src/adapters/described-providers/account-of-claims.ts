@@ -63,13 +63,14 @@ export function accountOfClaims({ idToken, profile }: AccountDocuments, mapping:
     if (value !== undefined && !fits(member, value)) reportMisfit(member)
     else read[member] = value
   }
-  const { sub, email, email_verified: _, ...claims } = read
+  const { sub, email, email_verified: _, iss: __, ...claims } = read
   return {
     sub,
     emails: onlyEmail(email, isVouchedFor(email, [idToken ?? {}, profile ?? {}], attributes)),
+    // Claims past the limits are left out from the end (clean-account.ts); the issuer names the account.
     claims: {
-      ...claims,
       iss: issuer,
+      ...claims,
       full_name: 'full_name' in claims ? claims.full_name : claims.name,
       avatar_url: 'avatar_url' in claims ? claims.avatar_url : claims.picture,
     },

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import type { Egress } from '@services/common/egress/egress'
 import type { CustomProvider, DiscoveryDocument } from '../../db/tables.ts'
 import type { OAuth2Provider } from '../oauth/provider.ts'
@@ -26,12 +25,12 @@ export function customProvider(deps: CustomProviderDeps, row: CustomProvider): O
     pkce: row.pkce_enabled,
     clientAuthentication: row.sealed_secret === null ? 'none' : 'either',
     furtherAudiences: row.acceptable_client_ids,
-    binding: bindingOf(row),
+    binding: JSON.stringify([row.id, row.client_id, row.issuer]),
     parameters: row.authorization_params,
     ...(isOpenId && { idToken: 'usually' }),
     reportTooLarge: (claims) => deps.log.warn({ provider: identifier, claims }, 'claims left out: too large'),
     mapping: {
-      issuer: row.issuer ?? row.userinfo_url ?? '',
+      issuer: issuerOf(row),
       attributes: row.attribute_mapping,
       customClaims: row.custom_claims_allowlist,
       keepsStandard: true,
@@ -41,11 +40,9 @@ export function customProvider(deps: CustomProviderDeps, row: CustomProvider): O
   })
 }
 
-/** Names the server and our client there: a sign-in that began at another one ends (oauth2-client.ts). */
-const bindingOf = (row: CustomProvider): string =>
-  createHash('sha256')
-    .update(JSON.stringify([row.id, row.client_id, row.issuer, row.authorization_url, row.token_url, row.userinfo_url]))
-    .digest('base64url')
+/** `iss` in the accounts of the provider. */
+export const issuerOf = ({ issuer, userinfo_url: profile }: Pick<CustomProvider, 'issuer' | 'userinfo_url'>): string =>
+  issuer ?? profile ?? ''
 
 const fixedEndpoints = (row: CustomProvider) => ({
   authorize: row.authorization_url ?? '',

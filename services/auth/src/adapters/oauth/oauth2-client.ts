@@ -1,5 +1,6 @@
 // Signing in by OAuth 2.0 and OpenID Connect. openid-client speaks the protocol; this file handles providers'
 // deviations: token answers outside RFC 6749 (`standardised`) and issuers with more than one name (id-token.ts).
+import { createHash } from 'node:crypto'
 import type { JWTPayload } from 'jose'
 import {
   allowInsecureRequests,
@@ -147,18 +148,18 @@ export function createOAuth2Client(
           code_challenge_method: 'S256',
         }),
       })
-      return { url: url.href, secrets: { verifier, nonce, binding: provider.binding } }
+      return { url: url.href, secrets: { verifier, nonce, binding: bindingTo(provider, endpoints) } }
     },
 
     async finish(callback, secrets, now) {
       const { code } = callback
       if (!code) throw apiError('bad_oauth_callback', { message: 'OAuth callback with missing authorization code' })
-      if (secrets.binding !== provider.binding) {
+      const fetchUpstream = settings.openFetch(settings.withinMs)
+      const endpoints = await endpointsOf()
+      if (secrets.binding !== bindingTo(provider, endpoints)) {
         throw apiError('bad_oauth_state', { message: 'The provider was changed during this sign-in' })
       }
       const client = { id: clientId, secret: settings.openSecret() }
-      const fetchUpstream = settings.openFetch(settings.withinMs)
-      const endpoints = await endpointsOf()
       const returned = endpoints.issuer ? callback : withoutIssuer(callback)
       const { config, answer } = await exchangeEitherWay(endpoints, client, (config) =>
         exchange(config, { client, fetchUpstream }, returned, secrets.verifier),
@@ -194,6 +195,16 @@ export function createOAuth2Client(
     },
   }
 }
+
+/**
+ * Names our client and the endpoints that get code, credentials and access token. A description may name others by the
+ * time of the callback (RFC 9700 4.4.2). Undefined for a provider that cannot change while the service runs.
+ */
+const bindingTo = ({ binding }: OAuth2Provider, { authorize, token, api }: Endpoints): string | undefined =>
+  binding &&
+  createHash('sha256')
+    .update(JSON.stringify([binding, authorize, token, api]))
+    .digest('base64url')
 
 /**
  * OpenID Connect Core 5.3.2: a profile with another `sub` must be rejected. It is missing only beside a verified token.

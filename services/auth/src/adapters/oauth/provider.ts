@@ -91,7 +91,7 @@ export interface OAuth2Provider {
   isProfileProof?: boolean
   /** Audiences of id_tokens from the token endpoint, beside our client id. */
   furtherAudiences?: readonly string[]
-  /** Name of the server and our client there; a sign-in ends if it is another one than at its begin. */
+  /** Name of our client at a provider that may change; a sign-in ends if it, or an endpoint, is another one by then. */
   binding?: string
   /** Further parameters of the authorize address, made from those of GET /authorize. */
   authorizeParameters?(query: Readonly<Record<string, string>>): Record<string, string>

@@ -137,6 +137,19 @@ export function listIdentityKeys(trx: Transaction<DB>, userId: string) {
   return trx.selectFrom('identities').select(['id', 'provider', 'provider_id']).where('user_id', '=', userId).execute()
 }
 
+/**
+ * Reports whether accounts of a provider's name come from other issuers alone. A provider that moved has some of both;
+ * imported accounts may name none.
+ */
+export async function isNameOfOtherIssuer(db: Kysely<DB>, provider: string, issuer: string): Promise<boolean> {
+  const { isOther } = await db
+    .selectFrom('identities')
+    .select(sql<boolean | null>`bool_and(identity_data ->> 'iss' <> ${issuer})`.as('isOther'))
+    .where('provider', '=', provider)
+    .executeTakeFirstOrThrow()
+  return isOther === true
+}
+
 /** Removes personal data from an identity, and frees its account at the provider for another user. */
 export async function anonymiseIdentity(trx: Transaction<DB>, id: string, providerId: string, now: Date) {
   await trx

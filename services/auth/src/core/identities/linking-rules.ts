@@ -7,7 +7,8 @@ import { listIdentityKeys } from './identities.store.ts'
 
 /**
  * Whether an account under this rule may join a user by a verified address; `owner` has proven it, else it is free of
- * other identities. Groups link their providers with each other, and with no other way in.
+ * other identities. Groups link their providers with each other, and with no other way in. A provider that is gone may
+ * have been in a group: its identity lets none join.
  */
 export async function mayLink(
   config: Pick<Config, 'providers' | 'ownProviders'>,
@@ -18,10 +19,13 @@ export async function mayLink(
   if (rule === 'never') return false
   if (owner === undefined) return true
   const names = (await listIdentityKeys(trx, owner)).map(({ provider }) => provider)
-  const rules = { ...settingsRules(config), ...(await customRules(trx, names)) }
-  const groups = names.map((name) => groupOf(rules[name]))
-  return groups.length === 0 ? groupOf(rule) === undefined : groups.includes(groupOf(rule))
+  const rules = { ...OWN_RULES, ...settingsRules(config), ...(await customRules(trx, names)) }
+  const groups = names.filter((name) => Object.hasOwn(rules, name)).map((name) => groupOf(rules[name]))
+  return names.length === 0 ? groupOf(rule) === undefined : groups.includes(groupOf(rule))
 }
+
+/** Identities of our own, which are ways in outside of groups. */
+const OWN_RULES: Readonly<Record<string, LinkingRule>> = { email: 'verified', phone: 'verified', web3: 'never' }
 
 const groupOf = (rule: LinkingRule | undefined) => (rule?.startsWith('group:') ? rule : undefined)
 

@@ -1,7 +1,7 @@
 // The address providers send the browser back to. The browser always ends at the application, with a session, a code or
 // an error. While the attempt is unknown, that is the site itself (contract/auth-external.md 2.3).
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { ApiError } from '@services/common/errors'
+import { ApiError } from '@services/common/errors'
 import { inDocument } from '@services/common/http/route-schema'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
@@ -195,7 +195,8 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
     try {
       return await deps.providers.find(name)
     } catch (cause) {
-      throw apiError('oauth_provider_not_supported', { message: (cause as Error).message })
+      if (!(cause instanceof ApiError) || cause.code !== 'validation_failed') throw cause
+      throw apiError('oauth_provider_not_supported', { message: cause.message })
     }
   }
 

@@ -3,6 +3,7 @@ import type { Egress } from '@services/common/egress/egress'
 import type { Kysely } from 'kysely'
 import type { Static } from 'typebox'
 import { checkAddresses, startDeadline } from '../../../adapters/described-providers/check-address.ts'
+import { issuerOf } from '../../../adapters/described-providers/custom-provider.ts'
 import { readDiscovery } from '../../../adapters/described-providers/discovery.ts'
 import type { Config } from '../../../config.ts'
 import { type Actor, type AuditDeps, type AuditLog, audit } from '../../../core/audit/audit.ts'
@@ -15,6 +16,7 @@ import {
   insertCustomProvider,
   lockCustomProviders,
 } from '../../../core/custom-providers/custom-providers.store.ts'
+import { isNameOfOtherIssuer } from '../../../core/identities/identities.store.ts'
 import type { Encryption } from '../../../core/keys/encryption.ts'
 import { SEALED } from '../../../core/keys/sealed-columns.ts'
 import type { CustomProvider, DB } from '../../../db/tables.ts'
@@ -58,7 +60,7 @@ export async function createCustomProvider(
   const left = startDeadline(ASKED_WITHIN_MS)
   await requireRoom(deps, deps.db)
   await checkAddresses(deps.egress, addressesIn({ ...fields, has_secret: true }), left())
-  await requireFree(deps, fields.identifier)
+  await requireFree(deps, fields)
   const discovered = await discover(deps, { ...fields, has_secret: true }, left())
   const id = deps.newId()
   const now = deps.now()
@@ -155,10 +157,17 @@ async function requireRoom({ config }: Deps, db: Kysely<DB>): Promise<void> {
   if (max > 0 && (await countCustomProviders(db)) >= max) throw apiError('over_custom_provider_quota')
 }
 
-/** Providers by settings answer to `custom:<name>` too. */
-async function requireFree({ config, db }: Deps, identifier: string): Promise<void> {
+/**
+ * Providers by settings answer to `custom:<name>` too. Accounts of a deleted provider are found by name and id: at
+ * another issuer the same id is another person.
+ */
+async function requireFree({ config, db }: Deps, fields: Omit<ProviderFields, 'has_secret'>): Promise<void> {
+  const { identifier } = fields
   if (Object.hasOwn(config.ownProviders, identifier.slice('custom:'.length))) throw taken()
   if (await findCustomProvider(db, identifier)) throw taken()
+  if (await isNameOfOtherIssuer(db, identifier, issuerOf(fields))) {
+    throw apiError('conflict', { status: 400, message: 'Users have accounts of this identifier at another issuer' })
+  }
 }
 
 /** Fetches the description of an OpenID provider; its text says what is wrong with it. */
