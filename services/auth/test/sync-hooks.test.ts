@@ -94,6 +94,23 @@ describe("the hook's error is the request's, which may be repeated at once, at",
   })
 })
 
+test('a hook that quotes addresses, codes and link tokens leaves none in the state of the message', async ({
+  waiting,
+}) => {
+  const { service, receiver } = waiting
+  receiver.answer((response, body) => {
+    const { email_data: mail, user } = JSON.parse(body)
+    const bare = mail.token_hash.replace('pkce_', '')
+    const message = [mail.token, mail.token_hash, bare, mail.recipient, user.email].join(' ')
+    answers({ error: { http_code: 403, message } })(response, body)
+  })
+  const pkce = { code_challenge: 'x'.repeat(43), code_challenge_method: 'plain' }
+  await service.post('/signup', { email: 'quoted@example.com', password, ...pkce })
+  receiver.answer(answers({}))
+  const reason = (await lastMessage(waiting))?.last_error
+  expect(reason).toBe('the hook refused it: … pkce_… … … …')
+})
+
 test('a hook that hangs is the error of the request after its time limit', async ({
   waiting: { service, receiver },
 }) => {

@@ -9,6 +9,8 @@ import type { Question } from './points.ts'
 export interface FunctionHookSettings {
   target: FunctionTarget
   timeoutSeconds: number
+  /** The question holds codes, which an error may quote: only its SQLSTATE is kept. */
+  isSecret?: boolean
 }
 
 /** SQLSTATE of a statement that reached its time limit. */
@@ -21,16 +23,16 @@ const QUERY_CANCELED = '57014'
 export async function askFunction(
   // biome-ignore lint/suspicious/noExplicitAny: the function may be in any database
   db: Kysely<any>,
-  { target, timeoutSeconds }: FunctionHookSettings,
+  { target, timeoutSeconds, isSecret = false }: FunctionHookSettings,
   { body }: Question,
 ): Promise<HookAnswer> {
   const answer = await callFunction(db, { target, argument: body, withinMs: timeoutSeconds * 1000 }).catch((error) => {
-    throw failureOf(error, timeoutSeconds)
+    throw failureOf(error, timeoutSeconds, isSecret)
   })
   return answer === null ? {} : readHookAnswer(answer)
 }
 
-function failureOf(error: unknown, timeoutSeconds: number) {
+function failureOf(error: unknown, timeoutSeconds: number, isSecret: boolean) {
   const state = sqlStateOf(error)
   const isAway = state !== QUERY_CANCELED && isDatabaseUnavailable(error)
   if (state === undefined || isAway) return error
@@ -38,7 +40,7 @@ function failureOf(error: unknown, timeoutSeconds: number) {
   const { message } = error as Error
   if (status !== undefined && message) return refusal(message, Number(status))
   // Without the detail of the error, which quotes rows.
-  const cause = new Error(`${state}: ${message}`)
+  const cause = new Error(isSecret ? state : `${state}: ${message}`)
   return state === QUERY_CANCELED
     ? timedOut(timeoutSeconds, cause)
     : apiError('unexpected_failure', { message: FAILED, cause })

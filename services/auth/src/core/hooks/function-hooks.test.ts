@@ -17,6 +17,7 @@ const FUNCTIONS: Record<string, string> = {
   raises: `raise exception 'secret of row 5'`,
   raises_status: `raise exception 'not today' using errcode = 'PT423'`,
   raises_success: `raise exception 'not today' using errcode = 'PT200'`,
+  quotes: `return (event #>> '{sms,otp}' || ' is your code')::integer`,
   violates: 'insert into app.facts values (1), (1); return null',
   sleeps: 'perform pg_sleep(60); return null',
 }
@@ -111,6 +112,20 @@ test('a function that sleeps is stopped, and leaves the transaction and its othe
     expect(await outcomeOf(hooks.ask('mfa-verification', log, payload, { trx }))).toEqual(late)
     await sql`select pg_sleep(0.1)`.execute(trx)
   })
+})
+
+test('a function that sends leaves no code of its question in the log', async ({ service }) => {
+  const own = await service.with({
+    AUTH_HOOK_SEND_SMS_ENABLED: 'true',
+    AUTH_HOOK_SEND_SMS_URI: 'pg-functions://postgres/app/quotes',
+  })
+  onTestFinished(() => own.close())
+  onTestFinished(() => own.deps.hooks.close())
+  const lines: unknown[] = []
+  const keeping = { info() {}, warn: (facts: unknown) => void lines.push(facts) } as unknown as AuditLog
+  const question = { user: {}, sms: { otp: '862578' } } as never
+  await outcomeOf(own.deps.hooks.ask('send-sms', keeping, question))
+  expect(lines).toMatchObject([{ hook: 'send-sms', reason: '22P02' }])
 })
 
 describe('a function of another database', () => {

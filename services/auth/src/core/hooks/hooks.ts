@@ -74,7 +74,11 @@ export function createHooks({ db, log: processLog, now, newId, config }: HooksDe
     return open.db
   }
 
-  function send(hook: HookSettings, question: Question, trx: Kysely<DB> | undefined): Promise<HookAnswer> {
+  function send(
+    hook: HookSettings & { isSecret: boolean },
+    question: Question,
+    trx: Kysely<DB> | undefined,
+  ): Promise<HookAnswer> {
     const { target, databaseUrl, ...settings } = hook
     if (target.kind === 'http') return askByHttp({ ...settings, url: target.url }, question, now)
     return askFunction(databaseUrl ? databaseOf(databaseUrl) : (trx ?? db), { ...settings, target }, question)
@@ -114,7 +118,7 @@ export function createHooks({ db, log: processLog, now, newId, config }: HooksDe
         logCall(log, { point, uri: describeTarget(hook.target), id, result, micros, error })
       }
       try {
-        const members = membersOf(point, await send({ ...hook, attempts }, question, trx))
+        const members = membersOf(point, await send({ ...hook, attempts, isSecret: isSecret(point) }, question, trx))
         if (!members) throw unfit('a member has the wrong type')
         report('ok')
         return members
@@ -134,6 +138,8 @@ export function createHooks({ db, log: processLog, now, newId, config }: HooksDe
     close: async () => void (await Promise.all([...others.values()].map((other) => other.close()))),
   }
 }
+
+const isSecret = (point: HookPoint) => point === 'send-email' || point === 'send-sms'
 
 const isOfThisDatabase = (hook: Config['hooks'][HookPoint]): boolean =>
   hook?.target.kind === 'function' && hook.databaseUrl === undefined

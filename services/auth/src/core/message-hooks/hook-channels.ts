@@ -58,9 +58,14 @@ export const mailHookChannel =
       linkToken: deps.random(32).toString('base64url'),
     })
     const email_data = emailData({ kind, mails, locale, externalUrl, voidToken })
-    const secrets = mails.flatMap(({ to, variables }) => [to, ...('Token' in variables ? [variables.Token] : [])])
-    return ask(deps, 'send-email', message, { user, email_data }, secrets)
+    return ask(deps, 'send-email', message, { user, email_data }, secretsOfMail(email_data))
   }
+
+/** Addresses, codes and link tokens of a mail; a token without `pkce_` too, because a receiver may quote it so. */
+function secretsOfMail(data: ReturnType<typeof emailData>): string[] {
+  const hashes = [data.token_hash, data.token_hash_new].map((hash) => hash.replace(/^pkce_/, ''))
+  return [...hashes, data.token, data.token_new, data.recipient, data.recipient_new, data.old_email, data.old_phone]
+}
 
 /** Kinds of SMS to a number that the user does not have yet, or has for something else than signing in. */
 const TO_OTHER_NUMBER: readonly string[] = ['phone_change', FACTOR_CODE_KIND]
@@ -84,8 +89,10 @@ async function ask<Point extends 'send-email' | 'send-sms'>(
   point: Point,
   { id, ip, isPretended }: OutgoingMessage,
   payload: HookPayloads[Point],
-  secrets: readonly string[],
+  secretsOfMessage: readonly string[],
 ): Promise<Receipt> {
+  const { email, phone, new_email = '', new_phone = '' } = payload.user
+  const secrets = [...secretsOfMessage, email, phone, new_email, new_phone]
   const messageLog = log.child({ messageId: id })
   recordOrigin(messageLog, () => ({ ip: ip ?? null, userAgent: null }))
   try {
