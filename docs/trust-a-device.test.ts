@@ -17,7 +17,8 @@ test('a device that is trusted by the code of the guide signs in without the sec
   const start = 'set -a; . ./devices.env; exec npx -y pnpm@12 -C services/auth start'
   const url = await shell.start(start).says(/listening at (http:[^"]+)"/)
   await shell.write('device.js', guide.file('device.js', { 'https://auth.example.com': url }))
-  const { withDevice, trustThisDevice, needsFactor } = await import(pathToFileURL(join(shell.folder, 'device.js')).href)
+  const code = pathToFileURL(join(shell.folder, 'device.js')).href
+  const { withDevice, trustThisDevice, signOutHere, needsFactor } = await import(code)
 
   const account = { email: 'device@example.com', password: 'correct horse' }
   await fetch(`${url}/admin/users`, {
@@ -30,13 +31,13 @@ test('a device that is trusted by the code of the guide signs in without the sec
   const { client: auth } = clientOf({ url } as Running, 'pkce', withDevice(storage))
   await auth.signInWithPassword(account)
   const { data } = await auth.mfa.enroll({ factorType: 'totp' })
-  const code = totpCode(data?.totp.secret as string, new Date())
-  await auth.mfa.challengeAndVerify({ factorId: data?.id as string, code })
+  const proof = totpCode(data?.totp.secret as string, new Date())
+  await auth.mfa.challengeAndVerify({ factorId: data?.id as string, code: proof })
   const { expires_at: end } = await trustThisDevice(auth, storage, 'Laptop')
   expect(Date.parse(end) - Date.now()).toBeGreaterThan(29 * 86_400_000)
 
   for (let count = 0; count < 2; count++) {
-    await auth.signOut({ scope: 'local' })
+    await signOutHere(auth)
     await auth.signInWithPassword(account)
     expect(await needsFactor(auth)).toBe(false)
   }

@@ -7,10 +7,12 @@ create table {{prefix}}sessions (
   id uuid primary key,
   user_id uuid not null references {{prefix}}users (id) on delete cascade,
   aal text not null default 'aal1' check (aal in ('aal1', 'aal2', 'aal3')),
+  -- Level at which the session began, without a trusted device. It falls to this one with its factor.
+  initial_aal text not null default 'aal1' check (initial_aal in ('aal1', 'aal2')),
   amr jsonb not null,
   -- Factor that raised the session to aal2.
   factor_id uuid,
-  -- Trusted device that replaces the second factor, until one is proven.
+  -- Trusted device that the session began with: it replaces the second factor, until one is proven.
   trusted_device_id uuid,
   -- Identity at a provider or passkey that started the session, null for other sign-ins. The session ends with it.
   identity_id uuid,

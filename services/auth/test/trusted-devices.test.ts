@@ -6,7 +6,15 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { deleteExpired } from '../src/housekeeping.ts'
 import { expectKnownMembers } from './audit-members.ts'
 import { type OpenIdProvider, startOpenIdProvider } from './openid-provider.ts'
-import { claimsOf, enrollTotp, type SecondUser, signInAgain, verifyTotp, withTotp } from './second-factors.ts'
+import {
+  claimsOf,
+  enrollTotp,
+  type SecondUser,
+  signInAgain,
+  type Totp,
+  verifyTotp,
+  withTotp,
+} from './second-factors.ts'
 import {
   type Answer,
   codeIn,
@@ -18,6 +26,8 @@ import {
   tokenIn,
   toSignedIn,
 } from './service.ts'
+import { ask, assertion, PASSKEYS, prove, register } from './webauthn/passkeys.ts'
+import { createSecurityKey } from './webauthn/security-key.ts'
 
 const password = 'correct horse'
 const url = '/factors/trusted-devices'
@@ -32,6 +42,7 @@ beforeAll(async () => {
   google = await startOpenIdProvider()
   service = await startTestService({
     ...TTL,
+    ...PASSKEYS,
     ...google.settings('GOOGLE'),
     AUTH_MFA_MAX_TRUSTED_DEVICES: '3',
     AUTH_RATE_LIMIT_HEADER: 'x-client',
@@ -124,6 +135,15 @@ const WAYS: Record<string, [method: string, way: Way]> = {
       return service.post('/token?grant_type=id_token', { provider: 'google', id_token }, headers)
     },
   ],
+  'a passkey': [
+    'passkey',
+    async (user, headers) => {
+      const key = createSecurityKey()
+      await register(service, user, key)
+      const asked = await ask(service)
+      return prove(service, asked.body.challenge_id, assertion(asked, { ...user, key }), headers)
+    },
+  ],
 }
 
 test.for(Object.entries(WAYS))('a sign-in by %s with its token begins at aal2', async ([, [method, way]]) => {
@@ -201,6 +221,11 @@ describe('a device is trusted only by a factor that was just proven', () => {
         return toSignedIn((await service.post('/factors/recovery-codes/verify', { code }, auth)).body).auth
       },
     ],
+    [
+      'a recovery code after a factor',
+      async ({ auth, recoveryCodes: [code] }) =>
+        toSignedIn((await service.post('/factors/recovery-codes/verify', { code }, auth)).body).auth,
+    ],
     ['a trusted device', async (user) => toSignedIn((await signIn(service, user, user.device.token)).body).auth],
   ])('and not by %s', async ([, signedIn]) => {
     const user = await trusted()
@@ -253,6 +278,10 @@ const reuse = async (refresh_token: string) => {
   service.clock.advance({ seconds: 11 })
   expect((await from('Thief/1.0')).body.error_code).toBe('refresh_token_already_used')
 }
+const raised = async (session: Pick<SecondUser, 'auth'>, totp: Totp) =>
+  toSignedIn((await verifyTotp(service, session, totp)).body)
+const begunAndProven = async (user: Trusted) =>
+  raised(toSignedIn((await signIn(service, user, user.device.token)).body), user.totp)
 const removeFactor = async ({ auth, totp }: Trusted) => service.delete(`/factors/${totp.id}`, auth)
 const ENDS: Record<string, (user: Trusted) => Promise<unknown>> = {
   'a new password': ({ auth }) => service.put('/user', { password: 'another horse' }, auth),
@@ -264,7 +293,8 @@ const ENDS: Record<string, (user: Trusted) => Promise<unknown>> = {
   'a recovery code': async ({ email, recoveryCodes: [code] }) =>
     service.post('/factors/recovery-codes/verify', { code }, (await signInAgain(service, email)).auth),
   'signing out everywhere': ({ auth }) => service.post('/logout', {}, auth),
-  'signing out elsewhere': ({ auth }) => service.post('/logout?scope=others', {}, auth),
+  'signing out elsewhere': async ({ email, totp }) =>
+    service.post('/logout?scope=others', {}, (await raised(await signInAgain(service, email), totp)).auth),
   'an admin who ends all sessions': ({ userId }) => service.delete(`/admin/users/${userId}/sessions`, service.admin),
   'the end of the session that trusted it': ({ userId, auth }) =>
     service.delete(`/admin/users/${userId}/sessions/${sessionOf(auth)}`, service.admin),
@@ -272,7 +302,15 @@ const ENDS: Record<string, (user: Trusted) => Promise<unknown>> = {
     const { auth } = toSignedIn((await signIn(service, user, user.device.token)).body)
     return service.delete(`/user/sessions/${sessionOf(auth)}`, user.auth)
   },
+  'the end of a session that it began and that proved a factor since': async (user) => {
+    const { auth } = await begunAndProven(user)
+    return service.delete(`/user/sessions/${sessionOf(auth)}`, user.auth)
+  },
   'the reuse of a refresh token': ({ refreshToken }) => reuse(refreshToken),
+  'the reuse of a refresh token of a session that it began and that proved a factor since': async (user) =>
+    reuse((await begunAndProven(user)).refreshToken),
+  'a new password in such a session': async (user) =>
+    service.put('/user', { password: 'another horse' }, (await begunAndProven(user)).auth),
   'a ban that is lifted': async (user) => {
     await asAdmin(user, { ban_duration: '1h' })
     return asAdmin(user, { ban_duration: 'none' })
@@ -295,8 +333,7 @@ const ENDS: Record<string, (user: Trusted) => Promise<unknown>> = {
 test.for(Object.entries(ENDS))('a device ends with %s', async ([name, end]) => {
   const user = await trusted()
   await end(user)
-  const newPassword = { 'a new password': 'another horse', 'a password set by an admin': 'another horse' }
-  const given = (newPassword as Record<string, string>)[name] ?? password
+  const given = /password/.test(name) ? 'another horse' : password
   const answer = await service.post(
     '/token?grant_type=password',
     { email: user.email, password: given },
@@ -313,22 +350,32 @@ test.for(['its removal', 'the end of the session that trusted it'])(
     const first = await signIn(service, user, user.device.token)
     const proven = toSignedIn((await signIn(service, user, nextOf(first))).body)
     // A proof ends sessions at aal1 alone.
-    const raised = toSignedIn((await verifyTotp(service, proven, user.totp)).body)
+    const { refreshToken } = await raised(proven, user.totp)
     await ENDS[name]?.(user)
     const refreshed = await service.post('/token?grant_type=refresh_token', { refresh_token: first.body.refresh_token })
     expect([levelOf(refreshed), methodsOf(refreshed)]).toEqual(['aal1', ['password']])
     expect((await service.put('/user', { password: 'x horse x' }, toSignedIn(refreshed.body).auth)).status).toBe(401)
-    const kept = await service.post('/token?grant_type=refresh_token', { refresh_token: raised.refreshToken })
+    const kept = await service.post('/token?grant_type=refresh_token', { refresh_token: refreshToken })
     expect(levelOf(kept)).toBe('aal2')
   },
 )
 
-test('the removal of its factor lowers its sessions; signing out elsewhere spares the device of the session', async () => {
+test.for<[string, (user: Trusted) => Promise<Pick<SecondUser, 'auth'>>]>([
+  ['trusted it', async (user) => user],
+  ['began with it', async (user) => toSignedIn((await signIn(service, user, user.device.token)).body)],
+  ['began with it and proved a factor since', begunAndProven],
+])('signing out elsewhere spares the device of the session that %s, and no other', async ([, session]) => {
   const user = await trusted()
-  const first = await signIn(service, user, user.device.token)
-  await service.post('/logout?scope=others', {}, toSignedIn(first.body).auth)
-  const second = await signIn(service, user, nextOf(first))
-  expect(levelOf(second)).toBe('aal2')
+  const elsewhere = await raised(await signInAgain(service, user.email), user.totp)
+  const { token } = (await service.post(url, {}, elsewhere.auth)).body
+  expect((await service.post('/logout?scope=others', {}, (await session(user)).auth)).status).toBe(204)
+  expect(levelOf(await signIn(service, user, user.device.token))).toBe('aal2')
+  expect(levelOf(await signIn(service, user, token))).toBe('aal1')
+})
+
+test('the removal of its factor lowers its sessions', async () => {
+  const user = await trusted()
+  const second = await signIn(service, user, user.device.token)
   await service.delete(`/admin/users/${user.userId}/factors/${user.totp.id}`, service.admin)
   const refreshed = await service.post('/token?grant_type=refresh_token', { refresh_token: second.body.refresh_token })
   expect([levelOf(refreshed), methodsOf(refreshed)]).toEqual(['aal1', ['password']])
@@ -407,17 +454,51 @@ describe('a token that was replaced', () => {
   })
 })
 
-test.for(['its removal', 'a new password', 'signing out everywhere', 'a ban that is lifted'])(
-  'a sign-in at once with %s leaves no device behind',
-  async (name) => {
-    const user = await trusted()
-    await Promise.all([signIn(replica, user, user.device.token), ENDS[name]?.(user)])
+/** Level of the session of a sign-in before this end of its device; undefined where that ends it. */
+const LEVELS_AFTER = {
+  'its removal': 'aal1',
+  'a new password': undefined,
+  'signing out everywhere': undefined,
+  'a ban that is lifted': 'aal2',
+} as const
+
+describe.for(Object.entries(LEVELS_AFTER))('a sign-in with a device and %s', ([name, left]) => {
+  const end = (user: Trusted) => ENDS[name]?.(user)
+  const enter = ({ email, device }: Trusted, given = password) =>
+    replica.post('/token?grant_type=password', { email, password: given }, withToken(device.token))
+  const enterAfter = (user: Trusted) => enter(user, name === 'a new password' ? 'another horse' : password)
+  const levelsAfter = async (user: Trusted, { body }: Answer) => {
     expect(await devicesOf(user)).toEqual([])
-    const began = (await storedLevels(user)).filter(({ trusted_device_id: id }) => id !== null)
-    // A ban leaves sessions as they are.
-    if (name === 'its removal') expect(began).toEqual([])
-  },
-)
+    const id = claimsOf(toSignedIn(body)).session_id
+    const stored = service.deps.db.selectFrom('sessions').select(['aal', 'amr']).where('id', '=', id)
+    const session = await stored.executeTakeFirst()
+    return [session?.aal, session?.amr.some(({ method }) => method === 'trusted_device')]
+  }
+  const before = [left, left && left === 'aal2']
+  const after = ['aal1', false]
+
+  test('in this order: the session is as the end leaves it', async () => {
+    const user = await trusted()
+    const answer = await enter(user)
+    expect(levelOf(answer)).toBe('aal2')
+    await end(user)
+    expect(await levelsAfter(user, answer)).toEqual(before)
+  })
+
+  test('in the other order: the sign-in is one without a device', async () => {
+    const user = await trusted()
+    await end(user)
+    expect(await levelsAfter(user, await enterAfter(user))).toEqual(after)
+  })
+
+  test('at once: one of both, and no device is left', async () => {
+    const user = await trusted()
+    const [answer] = await Promise.all([enter(user), end(user)])
+    // The end may refuse it: the password is an old one, or the user is banned.
+    const entered = answer.status === 200 ? answer : await enterAfter(user)
+    expect([before, after]).toContainEqual(await levelsAfter(user, entered))
+  })
+})
 
 describe('a token reveals nothing', () => {
   test('of an account to a caller without the first factor, and is not used up', async () => {

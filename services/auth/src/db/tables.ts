@@ -144,6 +144,7 @@ interface SessionsTable {
   id: string
   user_id: string
   aal: Generated<Aal>
+  initial_aal: Generated<'aal1' | 'aal2'>
   amr: JSONColumnType<AmrEntry[], unknown, unknown>
   refresh_counter: Generated<number>
   refreshed_at: Date

@@ -1,15 +1,7 @@
 import type { Aal, AmrEntry, FactorJson } from '../../db/tables.ts'
-import { TRUSTED_DEVICE } from '../trusted-devices/trusted-devices.store.ts'
+import { SECOND_METHODS, TRUSTED_DEVICE } from '../amr/second-methods.ts'
 
-/** Methods that raise a session to aal2, as its `amr` names them. Acts that need aal2: ../freshness/acts.ts. */
-export const SECOND_METHODS = {
-  totp: 'totp',
-  phone: 'mfa/phone',
-  webauthn: 'mfa/webauthn',
-  recoveryCode: 'mfa/recovery_code',
-} as const
-
-/** The same without recovery codes, which replace a lost factor once. */
+/** Second methods without recovery codes, which replace a lost factor once. */
 const FACTOR_METHODS: readonly string[] = [SECOND_METHODS.totp, SECOND_METHODS.phone, SECOND_METHODS.webauthn]
 const PROOFS: readonly string[] = Object.values(SECOND_METHODS)
 
@@ -23,8 +15,6 @@ export const beganWithDevice = ({ amr }: { amr: readonly AmrEntry[] }): boolean 
 /** Whether the session has a second factor that was proven, and not only a trusted device. */
 export const hasProvenSecondFactor = (session: { aal: Aal; amr: readonly AmrEntry[] }): boolean =>
   session.aal !== 'aal1' && (!beganWithDevice(session) || session.amr.some(({ method }) => isSecondProof(method)))
-
-export type SecondMethod = (typeof SECOND_METHODS)[keyof typeof SECOND_METHODS]
 
 /** Recovery codes do not count: they are deleted with the last factor that they replace. */
 export const hasVerifiedFactor = ({ factors }: { factors: FactorJson[] | null }): boolean =>

@@ -1,16 +1,15 @@
 import type { Transaction } from 'kysely'
 import type { DB } from '../../db/tables.ts'
+import { SECOND_METHODS, TRUSTED_DEVICE } from '../amr/second-methods.ts'
 import { type NotifyDeps, notify } from '../outbox/notify.ts'
 import { lowerSessions } from '../sessions/raise-session.store.ts'
-import { endDevices, TRUSTED_DEVICE } from '../trusted-devices/trusted-devices.store.ts'
 import type { User } from '../users/users.store.ts'
-import { SECOND_METHODS } from './assurance.ts'
 import { deleteFactors, type Factor, listFactors } from './factors.store.ts'
 import { deleteRecoveryCodes } from './recovery-codes.store.ts'
 
 /**
- * Removes a factor, with the user locked, and lowers the sessions it raised to aal1. A proven one ends the trusted
- * devices. With the last proven factor the recovery codes are deleted and all sessions lowered.
+ * Removes a factor, with the user locked, and lowers the sessions it raised. A proven one ends the trusted devices.
+ * With the last proven factor the recovery codes are deleted and all sessions lowered. One that began at aal2 stays so.
  */
 export async function removeFactor(
   deps: NotifyDeps,
@@ -21,7 +20,6 @@ export async function removeFactor(
 ): Promise<void> {
   await deleteFactors(trx, user.id, [factor.id])
   if (factor.status !== 'verified') return
-  await endDevices(trx, user.id)
   const hasOther = (await listFactors(trx, user.id)).some(({ status }) => status === 'verified')
   if (!hasOther) await deleteRecoveryCodes(trx, user.id)
   const methods = [...Object.values(SECOND_METHODS), TRUSTED_DEVICE]

@@ -3,10 +3,9 @@ import type { DB } from '../../db/tables.ts'
 import { noteChange } from '../../db/watched-users.ts'
 import { apiError } from '../../errors.ts'
 import { type Actor, type AuditDeps, type AuditLog, audit } from '../audit/audit.ts'
-import { ofSession, withdrawDevices } from '../trusted-devices/trusted-devices.store.ts'
 import { endTokens } from '../users/end-tokens.ts'
 import { lockUser } from '../users/users.store.ts'
-import { endSession, endSessions } from './end-sessions.store.ts'
+import { endSessionAndDevices, endSessions } from './end-sessions.store.ts'
 import type { SessionLimits } from './session-limits.ts'
 
 type EndDeps = AuditDeps & { db: Kysely<DB>; config: { sessions: SessionLimits } }
@@ -26,9 +25,9 @@ export async function endOneSession(
 ): Promise<void> {
   await deps.db.transaction().execute(async (trx) => {
     await lockUser(trx, owner.id)
-    await withdrawDevices(trx, owner.id, ofSession(sessionId))
     await noteAdmin(trx, actor, owner)
-    if (!(await endSession(trx, deps.config.sessions, owner.id, sessionId))) throw sessionNotFound()
+    const hasEnded = await endSessionAndDevices(trx, deps.config.sessions, owner.id, sessionId)
+    if (!hasEnded) throw sessionNotFound()
     await endTokens(trx, owner.id, 'changes', deps.now())
     await audit(deps, trx, log, { action: 'logout', actor, target: owner, traits: { session_id: sessionId } })
   })

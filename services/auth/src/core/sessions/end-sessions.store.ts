@@ -4,11 +4,12 @@ import type { Position } from '../../db/position.ts'
 import type { DB } from '../../db/tables.ts'
 import { beginChange, isWatched, noteChange } from '../../db/watched-users.ts'
 import {
+  type Choice,
   EVERY,
-  endDevices,
+  endingDevices,
   exceptOfSession,
+  loweringBegun,
   ofSession,
-  withdrawDevices,
 } from '../trusted-devices/trusted-devices.store.ts'
 import { ADDRESS_METHODS } from './methods.ts'
 import type { SessionLimits } from './session-limits.ts'
@@ -23,7 +24,7 @@ const isSessionOrReplaced = ({ singlePerUser }: Limits, id: string) =>
         from ${sql.table('sessions')} this join ${sql.table('sessions')} older on older.user_id = this.user_id
           and (older.created_at, older.id) <= (this.created_at, this.id)
         where this.id = ${id})`
-    : sql<boolean>`id = ${id}`
+    : sql<boolean>`(id = ${id})`
 
 /**
  * Ends a session whose token was reused, and its trusted devices: a thief has read them in the same place. False when
@@ -41,9 +42,26 @@ export async function endReusedSession(
     .where('refresh_counter', '>', presented)
     .forUpdate()
   if (!(await reused.executeTakeFirst())) return false
-  await withdrawDevices(trx, userId, ofSession(id))
-  await trx.deleteFrom('sessions').where(isSessionOrReplaced(limits, id)).execute()
-  return true
+  return endSessionAndDevices(trx, limits, userId, id)
+}
+
+/** Ends a session of this user, and the devices that it trusted or began with; false when there is none. */
+export async function endSessionAndDevices(
+  trx: Transaction<DB>,
+  limits: Limits,
+  userId: string,
+  id: string,
+): Promise<boolean> {
+  const ends = isSessionOrReplaced(limits, id)
+  const { numDeletedRows } = await trx
+    .with('ended_devices', (db) => endingDevices(db, userId, ofSession(id)))
+    // One statement changes a row once: the ended sessions are not lowered before.
+    .with('lowered', (db) => loweringBegun(db, userId).where(sql<boolean>`not ${ends}`))
+    .deleteFrom('sessions')
+    .where('user_id', '=', userId)
+    .where(ends)
+    .executeTakeFirstOrThrow()
+  return numDeletedRows > 0n
 }
 
 /** Ends a session of this user; false when there is none. */
@@ -56,13 +74,19 @@ export async function endSession(trx: Transaction<DB>, limits: Limits, userId: s
   return numDeletedRows > 0n
 }
 
-/**
- * Ends all sessions of a user, or all but one, and the trusted devices except the one that this session began with.
- * Returns the number of sessions.
- */
-export async function endSessions(trx: Transaction<DB>, userId: string, exceptId?: string): Promise<number> {
-  await endDevices(trx, userId, exceptId ? exceptOfSession(exceptId) : EVERY)
-  let query = trx.deleteFrom('sessions').where('user_id', '=', userId)
+/** Ends all sessions of a user, or all but one, and the trusted devices. Returns the number of sessions. */
+export const endSessions = (trx: Transaction<DB>, userId: string, exceptId?: string): Promise<number> =>
+  endAllBut(trx, userId, exceptId, EVERY)
+
+/** Ends the other sessions, and the trusted devices but those that this session trusted or began with. */
+export const endOtherSessions = (trx: Transaction<DB>, userId: string, sessionId: string): Promise<number> =>
+  endAllBut(trx, userId, sessionId, exceptOfSession(sessionId))
+
+async function endAllBut(trx: Transaction<DB>, userId: string, exceptId: string | undefined, devices: Choice) {
+  let query = trx
+    .with('ended_devices', (db) => endingDevices(db, userId, devices))
+    .deleteFrom('sessions')
+    .where('user_id', '=', userId)
   if (exceptId) query = query.where('id', '!=', exceptId)
   const { numDeletedRows } = await query.executeTakeFirstOrThrow()
   return Number(numDeletedRows)

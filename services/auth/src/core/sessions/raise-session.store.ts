@@ -1,6 +1,7 @@
 import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { AmrEntry, DB } from '../../db/tables.ts'
 import { noteChange } from '../../db/watched-users.ts'
+import { type Choice, endingDevices } from '../trusted-devices/trusted-devices.store.ts'
 
 export interface Raise {
   sessionId: string
@@ -19,7 +20,6 @@ export function raiseSession(trx: Transaction<DB>, { sessionId, userId, method, 
     .set((eb) => ({
       aal: 'aal2' as const,
       factor_id: factorId,
-      trusted_device_id: null,
       // Prepended: of two methods of one second the newer comes first in the token.
       amr: sql`${JSON.stringify([entry])}::jsonb || ${amrWithout(sql`entry ->> 'method' = ${method}`)}`,
       refresh_counter: eb('refresh_counter', '+', 2),
@@ -31,10 +31,16 @@ export function raiseSession(trx: Transaction<DB>, { sessionId, userId, method, 
     .executeTakeFirst()
 }
 
-/** Ends the user's other aal1 sessions: they have proven less. */
-export async function endLowerSessions(trx: Transaction<DB>, userId: string, exceptId: string): Promise<void> {
+/** Ends the user's other aal1 sessions, which have proven less, and these trusted devices. */
+export async function endLowerSessions(
+  trx: Transaction<DB>,
+  userId: string,
+  exceptId: string,
+  devices: Choice,
+): Promise<void> {
   await noteChange(trx, { userId, sessionsEnd: 'second_factor_proven' })
   await trx
+    .with('ended_devices', (db) => endingDevices(db, userId, devices))
     .deleteFrom('sessions')
     .where('user_id', '=', userId)
     .where('id', '!=', exceptId)
@@ -42,7 +48,10 @@ export async function endLowerSessions(trx: Transaction<DB>, userId: string, exc
     .execute()
 }
 
-/** Returns sessions to aal1 that were raised with this factor; without one, all of the user's. */
+/**
+ * Returns sessions that were raised with this factor to the level at which they began; without one, all of the user's.
+ * The trusted devices end.
+ */
 export async function lowerSessions(
   trx: Transaction<DB>,
   userId: string,
@@ -50,13 +59,14 @@ export async function lowerSessions(
   factorId?: string,
 ): Promise<void> {
   let query = trx
+    .with('ended_devices', (db) => endingDevices(db, userId))
     .updateTable('sessions')
-    .set({
-      aal: 'aal1',
+    .set((eb) => ({
+      aal: eb.ref('initial_aal'),
       factor_id: null,
       trusted_device_id: null,
       amr: amrWithout(sql`entry ->> 'method' = any (${methods}::text[])`),
-    })
+    }))
     .where('user_id', '=', userId)
     .where('aal', '!=', 'aal1')
   if (factorId) query = query.where('factor_id', '=', factorId)

@@ -36,6 +36,7 @@ export async function insertSession(
     ...columns,
     factorId: device?.factor_id ?? null,
     deviceId: device?.id ?? null,
+    initialAal: device ? ('aal1' as const) : session.aal,
     amr: JSON.stringify(session.amr),
     verifiedHash: verifiedHash ?? null,
     entryId: entry?.id ?? null,
@@ -55,6 +56,7 @@ export async function insertSession(
 
 type OpenedSession = Omit<NewSession, 'amr' | 'device'> & {
   amr: string
+  initialAal: Aal
   factorId: string | null
   deviceId: string | null
   /** null: any password. */
@@ -88,9 +90,9 @@ const opening = (session: OpenedSession, others: RawBuilder<unknown>) => sql<{ i
       select ${session.entryId}::uuid, ${session.payload}::jsonb, ${session.now}::timestamptz, ${session.entryAddress}
       from signed_in where ${session.entryId}::uuid is not null
     )${others}
-    insert into ${sql.table('sessions')} (id, user_id, aal, amr, factor_id, trusted_device_id, refreshed_at, user_agent, ip, identity_id, created_at)
-    select ${session.id}::uuid, signed_in.id, ${session.aal}, ${session.amr}::jsonb, ${session.factorId}::uuid,
-      ${session.deviceId}::uuid, ${session.now}::timestamptz, ${session.userAgent}, ${session.ip}::inet,
+    insert into ${sql.table('sessions')} (id, user_id, aal, initial_aal, amr, factor_id, trusted_device_id, refreshed_at, user_agent, ip, identity_id, created_at)
+    select ${session.id}::uuid, signed_in.id, ${session.aal}, ${session.initialAal}, ${session.amr}::jsonb,
+      ${session.factorId}::uuid, ${session.deviceId}::uuid, ${session.now}::timestamptz, ${session.userAgent}, ${session.ip}::inet,
       ${session.identityId}::uuid, ${session.now}::timestamptz
     from signed_in
     returning id`

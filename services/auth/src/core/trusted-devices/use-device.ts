@@ -11,6 +11,7 @@
 // grace gives a thief no more than the successor that the next use replaces. It is short, unlike the repeats of refresh
 // tokens (../sessions/refresh-reuse.ts), because a lost answer costs one proof of the factor here and no sign-in.
 import type { KeyObject } from 'node:crypto'
+import { afterCommit } from '@services/common/database/after-commit'
 import type { Transaction } from 'kysely'
 import type { DB, FactorJson } from '../../db/tables.ts'
 import { countDevice } from '../../metrics.ts'
@@ -75,7 +76,7 @@ export async function useDevice(
     return undefined
   }
   const verdict = judgeToken(deps.trustedDeviceKey, token, device, now)
-  countDevice(verdict)
+  await afterCommit(trx, () => countDevice(verdict))
   if (verdict === 'unknown') return undefined
   const traits = { device_id: device.id, session_id: session.id }
   if (verdict === 'replaced') {

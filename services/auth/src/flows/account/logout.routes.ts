@@ -3,7 +3,7 @@ import { inDocument } from '@services/common/http/route-schema'
 import { inWords } from '@services/common/list-in-words'
 import { Type } from 'typebox'
 import { audit } from '../../core/audit/audit.ts'
-import { endSession, endSessions } from '../../core/sessions/end-sessions.store.ts'
+import { endOtherSessions, endSession, endSessions } from '../../core/sessions/end-sessions.store.ts'
 import { endTokens } from '../../core/users/end-tokens.ts'
 import { lockUser } from '../../core/users/users.store.ts'
 import type { Deps } from '../../deps.ts'
@@ -46,7 +46,8 @@ export const logoutRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       await deps.db.transaction().execute(async (trx) => {
         await lockUser(trx, user.id)
         if (scope === 'local') await endSession(trx, deps.config.sessions, user.id, sessionId)
-        else await endSessions(trx, user.id, scope === 'others' ? sessionId : undefined)
+        else if (scope === 'others') await endOtherSessions(trx, user.id, sessionId)
+        else await endSessions(trx, user.id)
         // One of the other sessions may be a thief's, and so may a pending change of address.
         if (scope !== 'local') await endTokens(trx, user.id, 'changes', deps.now())
         await audit(deps, trx, request.log, { action: 'logout', actor: user })

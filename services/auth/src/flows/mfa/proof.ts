@@ -2,8 +2,8 @@ import { createHmac, type KeyObject } from 'node:crypto'
 import { isUniqueViolation } from '@services/common/database/errors'
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server'
 import type { Transaction } from 'kysely'
+import type { SecondMethod } from '../../core/amr/second-methods.ts'
 import { recordRefusal } from '../../core/audit/sign-in-attempt.ts'
-import type { SecondMethod } from '../../core/factors/assurance.ts'
 import { type Challenge, countAttempt } from '../../core/factors/challenges.store.ts'
 import { advanceCredential, type Factor, setCredential } from '../../core/factors/factors.store.ts'
 import { spendStep } from '../../core/factors/totp.store.ts'
@@ -14,6 +14,7 @@ import { typedCode } from '../../core/one-time-tokens/typed-code.ts'
 import { FACTOR_CODE_KIND } from '../../core/outbox/outbox.ts'
 import type { PasswordAttempt } from '../../core/passwords/password-attempts.ts'
 import { endLowerSessions, raiseSession } from '../../core/sessions/raise-session.store.ts'
+import { NONE } from '../../core/trusted-devices/trusted-devices.store.ts'
 import { findUserById, type User } from '../../core/users/users.store.ts'
 import { checkAssertion, checkRegistration, isKeyResponse } from '../../core/webauthn/ceremony.ts'
 import { reportLock } from '../../core/webhooks/locked-out.ts'
@@ -135,18 +136,19 @@ export async function refuseProof(
 }
 
 /**
- * Raises the session to aal2, with user and session locked, and ends lower ones. The previous refresh token stops
- * working.
+ * Raises the session to aal2, with user and session locked, and ends lower ones and these trusted devices. The
+ * previous refresh token stops working.
  */
 export async function raise(
   { now }: Pick<Deps, 'now'>,
   trx: Transaction<DB>,
   ids: { userId: string; sessionId: string; factorId: string | null },
   method: SecondMethod,
+  devices = NONE,
 ) {
   const session = await raiseSession(trx, { ...ids, method, now: now() })
   if (!session) throw apiError('session_not_found')
-  await endLowerSessions(trx, ids.userId, session.id)
+  await endLowerSessions(trx, ids.userId, session.id, devices)
   const user = await findUserById(trx, ids.userId)
   if (!user) throw apiError('user_not_found')
   return { session, user }

@@ -4,8 +4,9 @@ import { createHash } from 'node:crypto'
 import { ApiError } from '@services/common/errors'
 import type { Kysely, Transaction } from 'kysely'
 import { type Static, Type } from 'typebox'
+import { SECOND_METHODS } from '../../core/amr/second-methods.ts'
 import { audit } from '../../core/audit/audit.ts'
-import { hasVerifiedFactor, SECOND_METHODS } from '../../core/factors/assurance.ts'
+import { hasVerifiedFactor } from '../../core/factors/assurance.ts'
 import { requireShortName } from '../../core/factors/factor-name.ts'
 import { listFactors, USUAL_NAME } from '../../core/factors/factors.store.ts'
 import {
@@ -21,7 +22,7 @@ import { typedCode } from '../../core/one-time-tokens/typed-code.ts'
 import { notify } from '../../core/outbox/notify.ts'
 import { withLockedCaller } from '../../core/sessions/caller.ts'
 import { issueTokens, type SessionBody } from '../../core/sessions/issue-tokens.ts'
-import { endDevices } from '../../core/trusted-devices/trusted-devices.store.ts'
+import { EVERY } from '../../core/trusted-devices/trusted-devices.store.ts'
 import type { User } from '../../core/users/users.store.ts'
 import type { DB } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
@@ -149,13 +150,12 @@ export async function useRecoveryCode(
     withHooks(deps, log, (asking) =>
       withLockedCaller(deps, caller, async (trx, { user, session }) => {
         if (!(await spendRecoveryCode(trx, user.id, hash, deps.now()))) return undefined
-        await endDevices(trx, user.id)
         const remaining = (await findRecoveryCodes(trx, user.id))?.remaining ?? 0
         await audit(deps, trx, log, { action: 'recovery_code_used', actor: user, traits: { remaining } })
         const details = { Remaining: String(remaining) }
         await notify(deps, trx, user, 'mfa_recovery_code_used_notification', details, { acceptLanguage })
         const ids = { userId: user.id, sessionId: session.id, factorId: null }
-        const raised = await raise(deps, trx, ids, SECOND_METHODS.recoveryCode)
+        const raised = await raise(deps, trx, ids, SECOND_METHODS.recoveryCode, EVERY)
         return issueTokens(asking, trx, raised.user, raised.session, SECOND_METHODS.recoveryCode)
       }),
     ),

@@ -5,8 +5,8 @@
 // unverified  | verified by its first proof; deleted when stale, replaced or another factor of its type is verified
 // verified    | raises a session by each further proof; removed by its owner at aal2 or by an admin
 import type { Transaction } from 'kysely'
+import { SECOND_METHODS } from '../../core/amr/second-methods.ts'
 import { type AuditLog, audit } from '../../core/audit/audit.ts'
-import { SECOND_METHODS } from '../../core/factors/assurance.ts'
 import {
   type Challenge,
   deleteChallenge,
@@ -23,7 +23,7 @@ import { notify } from '../../core/outbox/notify.ts'
 import { isRequesterAccepted } from '../../core/sessions/accepted-session.ts'
 import { withLockedCaller } from '../../core/sessions/caller.ts'
 import { issueTokens, type SessionBody } from '../../core/sessions/issue-tokens.ts'
-import { endDevices } from '../../core/trusted-devices/trusted-devices.store.ts'
+import { EVERY, NONE } from '../../core/trusted-devices/trusted-devices.store.ts'
 import { endTokens } from '../../core/users/end-tokens.ts'
 import type { User } from '../../core/users/users.store.ts'
 import type { DB } from '../../db/tables.ts'
@@ -134,7 +134,6 @@ async function complete(
     await changeFactor(trx, factor, { status: 'verified' }, deps.now())
     // A change of address requested before had less proof than is required from now on.
     await endTokens(trx, user.id, 'changes', deps.now())
-    await endDevices(trx, user.id)
     const details = { FactorType: factor.factor_type }
     await notify(deps, trx, user, 'mfa_factor_enrolled_notification', details, given)
   }
@@ -143,6 +142,6 @@ async function complete(
   await audit(deps, trx, log, { action: 'verification_attempted', actor: user, traits })
   const recoveryCodes = isFirst ? await giveFirstRecoveryCodes(deps, trx, user) : undefined
   const ids = { userId: user.id, sessionId: session.id, factorId: factor.id }
-  const raised = await raise(deps, trx, ids, SECOND_METHODS[factor.factor_type])
+  const raised = await raise(deps, trx, ids, SECOND_METHODS[factor.factor_type], isFirst ? EVERY : NONE)
   return { ...raised, recoveryCodes }
 }

@@ -40,7 +40,7 @@ export async function trustDevice(
   if (name !== undefined && name.length > MAX_NAME_LENGTH) {
     throw apiError('validation_failed', { message: `name may have ${MAX_NAME_LENGTH} characters` })
   }
-  requireProvenFactor(deps, caller.session)
+  if (!hasJustProven(deps, caller.session)) throw unproven()
   await deps.limits.deviceTrusted(caller.user.id)
   const id = deps.newId()
   const secret = deps.random(SECRET_BYTES)
@@ -48,7 +48,8 @@ export async function trustDevice(
   const created_at = deps.now()
   const expires_at = new Date(created_at.getTime() + ttlSeconds * 1000)
   await withLockedCaller(deps, caller, async (trx, { user, session }) => {
-    const factor_id = requireProvenFactor(deps, session)
+    const { factor_id } = session
+    if (factor_id === null || !hasJustProven(deps, session)) throw unproven()
     await insertDevice(trx, {
       ...{ id, user_id: user.id, name: name || null, token_hash: hashSecret(secret) },
       ...{ factor_ids: provenFactorIds(user.factors), factor_id, session_id: session.id },
@@ -65,11 +66,11 @@ export async function trustDevice(
 }
 
 /**
- * Returns the factor that the session has just proven. A recovery code would make a permanent thing of one that works
- * once, and a device would prolong itself.
+ * Whether the session has just proven a factor. A recovery code would make a permanent thing of one that works once,
+ * and a device would prolong itself.
  */
-function requireProvenFactor(deps: Deps, session: { amr: readonly AmrEntry[]; factor_id?: string | null }): string {
-  const { factor_id: factorId = '' } = session
-  if (isRecent(deps, session, provesFactor) && factorId !== null) return factorId
-  throw apiError('insufficient_aal', { message: 'Trusting a device requires a second factor that was just proven' })
-}
+const hasJustProven = (deps: Deps, session: { amr: readonly AmrEntry[] }): boolean =>
+  isRecent(deps, session, provesFactor)
+
+const unproven = () =>
+  apiError('insufficient_aal', { message: 'Trusting a device requires a second factor that was just proven' })
