@@ -1,3 +1,4 @@
+import { isStorable } from '@services/common/database/storable-json'
 import type { Egress } from '@services/common/egress/egress'
 import type { DiscoveryDocument } from '../../db/tables.ts'
 import { countDiscovery } from '../../metrics.ts'
@@ -80,7 +81,7 @@ function listsOf(json: Record<string, unknown>): [name: string, entries: string[
 }
 
 const isText = (value: unknown): value is string =>
-  typeof value === 'string' && value !== '' && value.length <= MAX_TEXT
+  typeof value === 'string' && value !== '' && value.length <= MAX_TEXT && isStorable(value)
 
 const failed = (address: string, why: string) => new Error(`OIDC discovery from "${address}" failed: ${why}`)
 

@@ -3,6 +3,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { findCustomProvider, listCustomProviders } from '../../../core/custom-providers/custom-providers.store.ts'
+import { isIdentifier } from '../../../core/custom-providers/find-custom-provider.ts'
 import type { CustomProvider } from '../../../db/tables.ts'
 import type { Deps } from '../../../deps.ts'
 import { apiError } from '../../../errors.ts'
@@ -114,7 +115,7 @@ export const customProvidersRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = 
     },
     handler: async (request) => {
       const { identifier } = request.params
-      requirePrefix(identifier)
+      requireIdentifier(identifier)
       return toBody((await findCustomProvider(deps.db, identifier)) ?? noSuchProvider())
     },
   })
@@ -133,7 +134,7 @@ export const customProvidersRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = 
     },
     handler: async (request) => {
       const { identifier } = request.params
-      requirePrefix(identifier)
+      requireIdentifier(identifier)
       const order = { identifier, input: request.body }
       return toBody(await updateCustomProvider(deps, request.log, adminOf(request), order))
     },
@@ -151,11 +152,17 @@ export const customProvidersRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = 
     },
     handler: async (request, reply) => {
       const { identifier } = request.params
-      requirePrefix(identifier)
+      requireIdentifier(identifier)
       await removeCustomProvider(deps, request.log, adminOf(request), identifier)
       return reply.code(204).send(null)
     },
   })
+}
+
+/** Throws for an identifier that no provider can have, which the database might not take. */
+function requireIdentifier(identifier: string): void {
+  requirePrefix(identifier)
+  if (!isIdentifier(identifier)) noSuchProvider()
 }
 
 /** Members of one type are left out for the other, and the secret always. */

@@ -199,6 +199,12 @@ test('of two that race for one name or the last room, one is added', async () =>
   expect(racing.map(({ body }) => body.error_code).toSorted()).toEqual(['over_custom_provider_quota', undefined])
 })
 
+test.each(['constructor', 'toString', 'hasOwnProperty', 'other'])('a member %s of a body is ignored', async (name) => {
+  const created = await create({ ...oauth2(), [name]: 'x' })
+  expect(created.status).toBe(201)
+  expect(await put(created.body.identifier, { [name]: 'x' })).toMatchObject({ status: 200, body: created.body })
+})
+
 describe('a change', () => {
   test('replaces what is given and not empty, and the audit log names these fields', async () => {
     const { identifier } = (await create({ ...openId(), scopes: ['a'], discovery_url: discoveryOf(corp) })).body
@@ -316,8 +322,10 @@ test('an unknown identifier is not found, one without the prefix is refused, and
     status: 404,
     body: { error_code: 'custom_provider_not_found', msg: 'Custom OAuth provider not found' },
   }
-  for (const answer of [await read(identifier), await put(identifier, { name: 'x' }), await remove(identifier)]) {
-    expect(answer).toMatchObject(missing)
+  for (const name of [identifier, 'custom:%00', 'custom:a%00b', 'custom:Corp', 'custom:', `custom:${'x'.repeat(44)}`]) {
+    for (const answer of [await read(name), await put(name, { name: 'x' }), await remove(name)]) {
+      expect(answer).toMatchObject(missing)
+    }
   }
   for (const answer of [await read('corp'), await put('corp', {}), await remove('corp')]) {
     expect(answer).toMatchObject(refused("identifier must start with 'custom:' prefix, e.g. 'custom:corp'"))
@@ -428,6 +436,8 @@ describe('a description', () => {
     ['lies about its issuer', json({ issuer: 'https://accounts.example.com' }), 'is "https://accounts.example.com"'],
     ['has the issuer with a slash', (issuer) => json({ issuer: `${issuer}/` })(issuer), 'the issuer is'],
     ['lacks fields', json({ token_endpoint: undefined, jwks_uri: '' }), 'required fields: token_endpoint, jwks_uri'],
+    ['has NUL in an address', (issuer) => json({ token_endpoint: `${issuer}/\0` })(issuer), 'fields: token_endpoint'],
+    ['has a half character', json({ jwks_uri: 'https://a.example/\ud800' }), 'required fields: jwks_uri'],
     ['has a number as address', json({ token_endpoint: 1 }), 'required fields: token_endpoint'],
     ['names a private token address', json({ token_endpoint: 'https://10.0.0.1/t' }), 'token_endpoint: URL cannot'],
     ['names a private profile', json({ userinfo_endpoint: 'https://[fd00::1]/u' }), 'userinfo_endpoint: URL cannot'],
@@ -463,7 +473,7 @@ describe('a description', () => {
   })
 
   test('keeps what is known of it, and nothing else', async () => {
-    const given = { claims_supported: ['x'], scopes_supported: ['a', 1, 'b'], extra: SECRET }
+    const given = { claims_supported: ['x'], scopes_supported: ['a', 1, 'a\0', '\ud800', 'b'], extra: SECRET }
     const { issuer, document } = await describedBy(json(given))
     expect(document).toEqual(documentOf(issuer, { scopes_supported: ['a', 'b'] }))
   })
