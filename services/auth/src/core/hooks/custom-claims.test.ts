@@ -430,3 +430,30 @@ test('one connection is enough, because none is held while the hook is asked', a
   expect(body.access_token && refresh_token).toBeTruthy()
   expect((await service.post('/token?grant_type=refresh_token', { refresh_token })).status).toBe(200)
 })
+
+test('functions that hang leave connections to other requests, and delay or refuse sign-ins alone', async () => {
+  const service = await startTestService({
+    [`${POINT}_ENABLED`]: 'true',
+    [`${POINT}_URI`]: 'pg-functions://postgres/claims/wait',
+    [`${POINT}_TIMEOUT`]: '15s',
+    AUTH_DB_MAX_POOL_SIZE: '4',
+    AUTH_WORKERS_ENABLED: 'false',
+    AUTH_MAILER_AUTOCONFIRM: 'true',
+  })
+  onTestFinished(() => service.close())
+  const { pool } = service.deps
+  await pool.query(`create schema claims; create function claims.wait(event jsonb) returns jsonb language plpgsql as $$
+    begin perform pg_advisory_xact_lock_shared(1); return event; end $$`)
+  const email = 'hangs@example.com'
+  await service.post('/signup', { email, password })
+  const holder = await pool.connect()
+  onTestFinished(() => holder.release(true))
+  await holder.query('select pg_advisory_lock(1)')
+  const signIns = Array.from({ length: 8 }, () => service.post('/token?grant_type=password', { email, password }))
+  await expect.poll(() => pool.totalCount - pool.idleCount).toBeGreaterThanOrEqual(3)
+  for (let others = 0; others < 20; others++) {
+    expect((await service.get('/admin/users', service.admin)).status).toBe(200)
+  }
+  await holder.query('select pg_advisory_unlock(1)')
+  expect((await Promise.all(signIns)).map(({ status }) => status)).toEqual(signIns.map(() => 200))
+})

@@ -2,7 +2,9 @@
 // request waits for it: never inside a transaction, except for a function in this database. How a transaction asks:
 // questions.ts. Transports: ../../adapters/hooks/. Guide: docs/ask-your-own-code.md.
 import { setTimeout as wait } from 'node:timers/promises'
+import { createSemaphore } from '@services/common/concurrency/semaphore'
 import { openDatabase } from '@services/common/database/pool'
+import { disconnectSignal } from '@services/common/request-deadline'
 import { resultOf } from '@services/common/telemetry/instruments'
 import type { Logger } from '@services/common/telemetry/logger'
 import type { Kysely } from 'kysely'
@@ -15,6 +17,7 @@ import { signedHeaders } from '../../adapters/hooks/signing-secrets.ts'
 import type { HookSettings } from '../../config/hooks/hook-variables.ts'
 import type { Config } from '../../config.ts'
 import type { DB } from '../../db/tables.ts'
+import { apiError } from '../../errors.ts'
 import { countHookCall } from '../../metrics.ts'
 import { type AuditLog, originOf } from '../audit/audit.ts'
 import { type HookAnswers, type HookPayloads, membersOf } from './payloads.ts'
@@ -24,7 +27,7 @@ interface HooksDeps {
   log: Logger
   now: () => Date
   newId: () => string
-  config: Pick<Config, 'hooks' | 'telemetry'>
+  config: Pick<Config, 'database' | 'hooks' | 'telemetry'>
 }
 
 export type Hooks = ReturnType<typeof createHooks>
@@ -43,6 +46,11 @@ interface Asking {
 /** Connections to another database; each call holds one for its duration. */
 const MAX_CONNECTIONS = 10
 
+/** Waiting transactions per connection of the pool; the next ones are refused at once. */
+const WAITING_PER_CONNECTION = 10
+
+const overCapacity = () => apiError('over_capacity', { retryAfterSeconds: 2 })
+
 const failures = new WeakMap<object, HookPoint>()
 
 /** Returns the hook that refused, or gave no answer; undefined for any other failure. */
@@ -58,6 +66,16 @@ export function createHooks({ db, log: processLog, now, newId, config }: HooksDe
   const { hooks } = config
   const others = new Map<string, ReturnType<typeof openDatabase>>()
   const lastMs = new Map<HookPoint, number>()
+  const within = Object.values(hooks).filter(isOfThisDatabase)
+  const { maxPoolSize } = config.database
+  const slots = createSemaphore(
+    {
+      atOnce: Math.max(1, Math.floor(maxPoolSize / 2)),
+      waiting: maxPoolSize * WAITING_PER_CONNECTION,
+      waitMs: Math.max(0, ...within.map((hook) => hook?.timeoutSeconds ?? 0)) * 1000,
+    },
+    overCapacity,
+  )
 
   /** Opened at the first call: a database that is away delays no start. */
   function databaseOf(url: string) {
@@ -89,6 +107,16 @@ export function createHooks({ db, log: processLog, now, newId, config }: HooksDe
 
     /** Whether a transaction may ask: the hook is a function in this database, and waits on its connection. */
     isWithin: (point: HookPoint): boolean => isOfThisDatabase(hooks[point]),
+
+    /**
+     * Runs a transaction that may ask. Where functions answer, such transactions share half of the pool: each holds a
+     * connection while its function runs or its user is locked. Throws over_capacity after a hook's time.
+     */
+    runAsking<Result>(run: () => Promise<Result>): Promise<Result> {
+      if (within.length === 0) return run()
+      const signal = disconnectSignal(overCapacity)
+      return slots.run(run, signal && { signal })
+    },
 
     /**
      * Asks an enabled hook and returns the members of its answer that the point reads. Throws hook_rejected for a

@@ -11,7 +11,7 @@ import type { Hooks } from './hooks.ts'
 import type { HookAnswers, HookPayloads } from './payloads.ts'
 
 export interface QuestionDeps {
-  hooks: Pick<Hooks, 'has' | 'isWithin' | 'ask' | 'waitAsLong'>
+  hooks: Pick<Hooks, 'has' | 'isWithin' | 'runAsking' | 'ask' | 'waitAsLong'>
   newId: () => string
   newRowId: () => string
 }
@@ -112,7 +112,8 @@ async function committed<Deps extends QuestionDeps, Result>(
     }
     try {
       const ids = { newId: newId.fromStart(), newRowId: newRowId.fromStart() }
-      return { result: await run({ ...deps, ...ids, questions } as unknown as Asking<Deps>), later }
+      const result = await hooks.runAsking(() => run({ ...deps, ...ids, questions } as unknown as Asking<Deps>))
+      return { result, later }
     } catch (error) {
       if (!(error instanceof Unanswered)) throw error
       answers.set(error.key, await error.ask())

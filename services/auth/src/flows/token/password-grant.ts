@@ -82,6 +82,8 @@ async function startWithCurrentHash(
   try {
     return await start(hash)
   } catch (refusal) {
+    // Another failure, a hook's for one, says nothing of the hash, and reading it takes a connection.
+    if (!(refusal instanceof ApiError && refusal.code === 'invalid_credentials')) throw refusal
     const current = await findPasswordHash(db, userId)
     if (current === hash || !(await passwords.verify(current, password))) throw refusal
     return start(current as string)
