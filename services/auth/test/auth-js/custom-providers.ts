@@ -17,7 +17,8 @@ test('customProviders: createProvider, listProviders, getProvider, updateProvide
   expect(created).toMatchObject({ error: null, data: { identifier, discovery_document: { issuer: far.issuer } } })
   expect(await customProviders.getProvider(identifier)).toEqual(created)
   expect(await customProviders.listProviders({ type: 'oidc' })).toEqual({
-    data: { providers: [created.data] },
+    // A list is without the descriptions.
+    data: { providers: [{ ...created.data, discovery_document: undefined }] },
     error: null,
   })
   const changed = await customProviders.updateProvider(identifier, { name: 'Changed', email_optional: true })

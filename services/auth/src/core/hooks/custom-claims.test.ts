@@ -22,7 +22,7 @@ const AT_GOOGLE = '/authorize?provider=google&redirect_to=https://site.example/a
 interface Question {
   user_id: string
   authentication_method: string
-  claims: Record<string, unknown> & { sub: string; session_id: string; exp: number }
+  claims: Record<string, unknown> & { sub: string; session_id: string; exp: number; iat: number }
 }
 
 interface Receiver extends Upstream {
@@ -364,6 +364,8 @@ hooked.for<[string, (asked: Question) => object, string]>([
   ['adds a client', ({ claims }) => answer({ ...claims, client_id: 'app' }), 'output claims change client_id'],
   ['is issued earlier', ({ claims }) => answer({ ...claims, iat: 1 }), 'output claims change iat'],
   ['lasts longer', ({ claims }) => answer({ ...claims, exp: claims.exp + 1 }), 'output claims expire later'],
+  ['ends at its issue', ({ claims }) => answer({ ...claims, exp: claims.iat }), 'expire before they are issued'],
+  ['fits in no header', ({ claims }) => answer({ ...claims, note: 'x'.repeat(8000) }), 'have more than 8192 bytes'],
 ])('a hook that %s gets no token', async ([, how, message], { on, receiver }) => {
   await on.post('/admin/users', { email: 'guarded@example.com', password, email_confirm: true }, on.admin)
   receiver.decide(how)

@@ -85,6 +85,10 @@ const REQUIRED = ['aud', 'exp', 'iat', 'sub', 'email', 'phone', 'role', 'aal', '
 /** Claims that name the user, the session and the issuer: with others a token would belong to another user. */
 const UNCHANGED = ['sub', 'session_id', 'iss', 'iat', 'client_id']
 
+/** Largest claims that a hook may add to: a token of them fits in a header, of which Node takes 16 KiB in all. */
+const MAX_BYTES = 8 * 1024
+const bytesOf = (claims: Metadata) => Buffer.byteLength(JSON.stringify(claims))
+
 /** Checks the claims that a hook returns against those it was given. Throws unexpected_failure with all reasons. */
 export function acceptedClaims(claims: Metadata, given: Metadata): Claims {
   const missing = REQUIRED.filter((name) => claims[name] === undefined).map((name) => `${name} is required`)
@@ -96,7 +100,12 @@ export function acceptedClaims(claims: Metadata, given: Metadata): Claims {
   const changed = UNCHANGED.filter((name) => claims[name] !== given[name])
   if (changed.length > 0)
     throw refused(`output claims change ${changed.join(', ')}, which a hook must leave as they are`)
-  if ((claims.exp as number) > (given.exp as number)) throw refused('output claims expire later than the given ones')
+  const { exp, iat } = claims as Claims
+  if (exp > (given.exp as number)) throw refused('output claims expire later than the given ones')
+  if (exp <= iat) throw refused('output claims expire before they are issued')
+  if (bytesOf(claims) > Math.max(MAX_BYTES, bytesOf(given))) {
+    throw refused(`output claims have more than ${MAX_BYTES} bytes, which no header takes as a token`)
+  }
   return claims as Claims
 }
 
