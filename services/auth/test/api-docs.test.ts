@@ -31,8 +31,6 @@ const UNDOCUMENTED = [
   ]
     .flatMap((path) => [path, `${path}*`])
     .flatMap((path) => ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].map((method) => `${method} ${path}`)),
-  // The same while passkeys are disabled, below the path of the list.
-  ...['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].map((method) => `${method} /passkeys*`),
   // Preflights of browsers, which send them by themselves.
   'OPTIONS *',
 ]

@@ -40,6 +40,7 @@ const COMMANDS = [
   'webhooks replay',
   'mail preview',
   'mail test',
+  'hook test',
   'redirect check',
 ]
 
