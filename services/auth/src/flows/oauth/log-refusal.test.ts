@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { type ProviderSignIns, startProviderSignIns } from '../../../test/provider-sign-in.ts'
 import type { TestService } from '../../../test/service.ts'
 import { json, text } from '../../../test/upstream.ts'
+import { apiError } from '../../errors.ts'
 
 let all: ProviderSignIns
 let closed: TestService
@@ -182,7 +183,7 @@ test.each<[string, () => Promise<unknown>, object]>([
       all.service.deps.providers = {
         ...providers,
         find: () => {
-          throw new Error('Unsupported provider: provider is not enabled')
+          throw apiError('validation_failed', { message: 'Unsupported provider: provider is not enabled' })
         },
       }
       await begun.comeBack()
