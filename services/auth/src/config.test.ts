@@ -1,5 +1,6 @@
 import { ConfigError } from '@services/common/config/variables'
 import { describe, expect, test } from 'vitest'
+import { PASSKEYS } from '../test/webauthn/passkeys.ts'
 import { settingsToReview } from './config/review.ts'
 import { readConfig, variables } from './config.ts'
 
@@ -439,6 +440,14 @@ test('settings to review are named for a public service, and no longer once they
     expect.stringContaining('begins with no key of its own: AUTH_JWT_SECRET encrypts'),
   ])
   expect(review({ AUTH_API_EXTERNAL_URL: 'http://127.0.0.1:8081' })).toEqual([])
+  // Changes that no user can make need no notice.
+  for (const [notice, on] of [
+    ['AUTH_MAILER_NOTIFICATIONS_PASSKEY_ADDED_ENABLED', PASSKEYS],
+    ['AUTH_MAILER_NOTIFICATIONS_MFA_TRUSTED_DEVICE_ADDED_ENABLED', { AUTH_MFA_TRUSTED_DEVICE_TTL: '30d' }],
+  ] as const) {
+    expect(review({ ...open, ...SAFE, [notice]: 'false' })).toEqual([])
+    expect(review({ ...open, ...SAFE, [notice]: 'false', ...on })).toHaveLength(1)
+  }
 })
 
 test.for<[string, string, string?]>([

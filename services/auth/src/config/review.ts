@@ -27,6 +27,14 @@ function isReachedWithoutTls(databaseUrl: string): boolean {
 const withoutNonce = (config: Config): string[] =>
   settingNamesOf(config, 'SKIP_NONCE_CHECK', ({ enabled, skipNonceCheck }) => enabled && skipNonceCheck)
 
+/** Notices of changes that users can make: none of passkeys and trusted devices while these are disabled. */
+const possibleNotices = ({ mail, mfa, passkeys }: Config): string[] =>
+  Object.keys(mail.notifications).filter(
+    (kind) =>
+      (passkeys.enabled || !kind.startsWith('passkey_')) &&
+      (mfa.trustedDevices.ttlSeconds || !kind.startsWith('mfa_trusted_device_')),
+  )
+
 /** Lists settings to review before users come; none for a service that only its own machine reaches. */
 export function settingsToReview(config: Config): string[] {
   if (isLocal(new URL(config.server.externalUrl).hostname)) return []
@@ -47,7 +55,7 @@ function openSettings(config: Config): Record<string, boolean> {
     'AUTH_MAILER_LINK_CONFIRMATION_PAGE is disabled: a scanner that opens the links of a mail confirms them':
       sendsMail && mail.confirmationPageTypes.length === 0,
     'AUTH_MAILER_NOTIFICATIONS_*_ENABLED: users get no mail about some changes of their own accounts':
-      sendsMail && Object.values(mail.notifications).includes(false),
+      sendsMail && possibleNotices(config).some((kind) => !mail.notifications[kind]),
     'AUTH_PASSWORD_MIN_LENGTH is below 8': passwords.minLength < 8,
     'AUTH_PASSWORD_REFUSE_GUESSABLE is disabled: the most used passwords are accepted': !passwords.refusesGuessable,
     'AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD is disabled: a stolen session is enough for a new password':
