@@ -137,7 +137,9 @@ export async function makeDeps(
   const { now } = processValues
   const encryption = createEncryption(config.encryption)
   const newRowId = (): string => randomUUIDv7()
-  const egress = openEgress({ ...config.egress, requiresTls: true, ports: 'any', userAgent: `auth/${VERSION}` })
+  const openClient = () =>
+    openEgress({ ...config.egress, requiresTls: true, ports: 'any', userAgent: `auth/${VERSION}` })
+  const egress = openClient()
   const customProviders = createCustomProviders({ config, db, egress, encryption, now, log })
   const [passwords, keys, providers, web3] = await Promise.all([
     createPasswords(config.passwords.hashing, config.server.maxRequestSeconds * HASH_WAIT_SHARE * 1000),
@@ -155,7 +157,7 @@ export async function makeDeps(
     pool,
     queue,
     /** Client for receivers of events, whose slots no other request takes. */
-    receivers: openEgress({ ...config.egress, requiresTls: true, ports: 'any', userAgent: `auth/${VERSION}` }),
+    receivers: openClient(),
     /** Client for addresses that an admin chooses. */
     egress,
     passwords,

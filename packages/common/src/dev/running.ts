@@ -31,7 +31,7 @@ async function isThere({ pid, birth }: Running): Promise<boolean> {
 
 /**
  * Claims the folder for this process. Throws a sentence when another dev uses it, and waits for one that is stopping.
- * Of two that claim it at the same moment, the port or the lock of PostgreSQL's data ends one.
+ * The port or the lock of PostgreSQL's data ends one of two that claim it at the same moment.
  */
 export async function claimDataDir(dataDir: string, name: string, portVariable: string): Promise<void> {
   await mkdir(dataDir, { recursive: true })

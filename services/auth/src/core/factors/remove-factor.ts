@@ -9,7 +9,7 @@ import { deleteRecoveryCodes } from './recovery-codes.store.ts'
 
 /**
  * Removes a factor, with the user locked, and lowers the sessions it raised. A proven one ends the trusted devices.
- * With the last proven factor the recovery codes are deleted and all sessions lowered. One that began at aal2 stays so.
+ * The last proven factor takes the recovery codes with it, and lowers all sessions but those that began at aal2.
  */
 export async function removeFactor(
   deps: NotifyDeps,

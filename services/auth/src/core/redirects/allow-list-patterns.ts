@@ -70,7 +70,7 @@ const noneOf =
 
 /**
  * `*`: any run without `.` and `/`; `**`: any run; `?`: one character that is neither; `[a-z]`, `[!x]`, `{a,b}`, `\x`.
- * In a web host none of them leaves the host: `https://**.example.com` cannot match `https://evil.test/.example.com`.
+ * None of them leaves a web host: `https://**.example.com` cannot match `https://evil.test/.example.com`.
  * Only a final `**` takes everything.
  */
 const ANYWHERE: Wildcards = { run: () => true, character: noneOf('./'), inSet: () => true }
