@@ -1,5 +1,6 @@
 // A stranger's request for an address costs the same whether or not it has an account: the same statements, a message
 // and its rendering. bench/parity.ts and bench/telling.ts measure its time.
+import { statementsOf } from '@services/common/testing/database/statements'
 import pg from 'pg'
 import { expect, vi } from 'vitest'
 import { createMailer } from '../src/adapters/mail/smtp.ts'
@@ -9,7 +10,7 @@ import { type TestService, test } from './service.ts'
 import { startReceiver, startSendingService } from './upstreams/hook-receiver.ts'
 
 /** Statements until all jobs are done, without those of the queue and its notifications, limits, checks and timers. */
-async function statementsOf(service: TestService, ask: () => Promise<unknown>): Promise<string[]> {
+async function statementsWithJobs(service: TestService, ask: () => Promise<unknown>): Promise<string[]> {
   const query = vi.spyOn(pg.Client.prototype, 'query')
   try {
     await ask()
@@ -44,7 +45,7 @@ test.for<[string, object, 'confirmed' | 'pending']>([
     const cost = async (email: string) => {
       service.clock.advance({ seconds: 1 })
       const since = service.clock.now().toISOString()
-      const texts = await statementsOf(service, async () => {
+      const texts = await statementsWithJobs(service, async () => {
         expect((await service.post(path, { email, ...body })).status).toBe(200)
       })
       const { rows } = await service.deps.pool.query('select state from messages where created_at >= $1', [since])
@@ -75,13 +76,14 @@ test('a sign-up, and a first sign-in at a provider, send as many statements, whe
       await service.settled()
       // Only the request counts, not its worker's half.
       const queue = vi.spyOn(service.deps.queue, 'send').mockResolvedValue()
-      const texts = await statementsOf(service, () => send(email))
+      const texts = await statementsOf(() => send(email))
       const sent = queue.mock.calls.length
       queue.mockRestore()
       return { sent, statements: texts.length }
     }
     const unknown = await cost('unknown')
     expect(unknown.sent).toBe(1)
+    expect(unknown.statements).toBeGreaterThan(0)
     expect({ name, ...(await cost('known')) }).toEqual({ name, ...unknown })
   }
   await all.close()
@@ -101,7 +103,7 @@ test.for(['with a sign-up that waits', 'without one'])(
       await service.settled()
       const hash = vi.spyOn(service.deps.passwords, 'hash')
       const verify = vi.spyOn(service.deps.passwords, 'verify')
-      const texts = await statementsOf(service, async () => {
+      const texts = await statementsOf(async () => {
         expect((await service.post('/token?grant_type=password', { email, password })).status).toBe(400)
       })
       const hashes = [hash, verify].map(({ mock }) => mock.calls.length)
@@ -110,6 +112,7 @@ test.for(['with a sign-up that waits', 'without one'])(
       return { hashes, statements: texts.length }
     }
     const unknown = await cost('unknown')
+    expect(unknown.statements).toBeGreaterThan(0)
     expect(unknown.hashes).toEqual(state === 'without one' ? [0, 1] : [1, 1])
     for (const who of ['confirmed', 'passwordless']) expect(await cost(who)).toEqual(unknown)
   },
@@ -196,7 +199,7 @@ test('a mail that a hook sends costs as many statements without an account, and 
   const asked = vi.spyOn(service.deps.hooks, 'ask')
   const cost = async (email: string) => {
     asked.mockClear()
-    const texts = await statementsOf(service, async () => {
+    const texts = await statementsWithJobs(service, async () => {
       expect((await service.post('/recover', { email })).status).toBe(200)
     })
     const questions = asked.mock.calls.map(([point, , , how]) => [point, how?.isPretended])

@@ -1,6 +1,6 @@
 // Late repeats of a refresh token: an answer was lost, or a page could not store it (core/sessions/refresh-reuse.ts).
-import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, vi } from 'vitest'
+import { statementsOf } from '@services/common/testing/database/statements'
+import { afterAll, beforeAll, describe, expect } from 'vitest'
 import { type SignedIn, startTestService, type TestService, test } from '../../../test/service.ts'
 
 /** Null sends no such header. */
@@ -224,10 +224,7 @@ describe('a late repeat gets no more than the successor would: its session', () 
 test('a refresh and a late repeat are one statement each', async () => {
   const { parent, child } = await replaced(trusting)
   for (const token of [parent, child]) {
-    const query = vi.spyOn(pg.Client.prototype, 'query')
-    await refresh(trusting, token)
-    const texts = (query.mock.calls as unknown[][]).map(([asked]) => String((asked as { text?: string }).text ?? asked))
-    query.mockRestore()
+    const texts = await statementsOf(() => refresh(trusting, token))
     expect(texts.filter((text) => /sessions/.test(text))).toHaveLength(1)
     expect(texts.filter((text) => /\b(users|audit_log_entries)\b/.test(text))).toHaveLength(1)
   }
