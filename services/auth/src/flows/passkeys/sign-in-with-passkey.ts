@@ -48,7 +48,6 @@ export async function signInWithPasskey(deps: Deps, log: RefusalLog, given: Pass
     await warnOfCopy(deps, log, { passkey, user, acceptLanguage })
     throw apiError('webauthn_verification_failed')
   }
-  const overtaken = apiError('webauthn_verification_failed')
   // NIST 800-63B: with the user verified a passkey is two factors. A thief can give a PIN to a key that had none.
   const isTwoFactors = deps.config.passkeys.verifiedIsAal2 && assertion.isUserVerified && passkey.user_verified
   const { id } = passkey
@@ -60,16 +59,21 @@ export async function signInWithPasskey(deps: Deps, log: RefusalLog, given: Pass
       // Locks the user, then the passkey, as all flows do.
       const session = await startSession(asking, trx, user, 'passkey', given.client, audited, proof)
       const use = { id, signCount: assertion.counter, backedUp: assertion.isBackedUp, now: deps.now() }
-      if (!(await storeUse(trx, use))) throw overtaken
+      if (!(await storeUse(trx, use))) throw new Overtaken()
       return session
     })
   return withHooks(deps, log, start).catch(async (error) => {
-    if (error !== overtaken) throw error
+    if (!(error instanceof Overtaken)) throw error
     // Another answer with this count came first, or the passkey was removed: that one has no copy.
     const left = await findOwned(deps.db, { userId: user.id, credentialId: credential.id })
     if (left && isSpent(left.passkey, assertion)) await warnOfCopy(deps, log, { ...left, acceptLanguage })
-    throw error
+    throw apiError('webauthn_verification_failed')
   })
+}
+
+/** Another use was stored since the passkey was read. */
+class Overtaken extends Error {
+  override readonly name = 'Overtaken'
 }
 
 async function requireAsserted(deps: Deps, challenge: Buffer, credential: AuthenticationResponseJSON) {
