@@ -12,6 +12,7 @@ import { startTimes } from '@services/common/bench/start-times'
 import { startEmbeddedPostgres } from '@services/common/dev/embedded-postgres'
 import { hash } from 'argon2'
 import { bareArgon2, bareRotations, bareSelects, SERVICE_HASHING } from './bare.ts'
+import { measureEvents } from './events.ts'
 import { costs, growProcesses, growUsers, refreshP99BySize } from './growth.ts'
 import { measureImage } from './image.ts'
 import { createUsers, PASSWORD, refreshes, runFor, signIns, startService, userReads } from './load.ts'
@@ -95,6 +96,10 @@ try {
   await growProcesses(measured)
   const passkeyRate = await measurePasskeys(postgres.url, SECONDS / 2, CONCURRENCY)
   row('passkey-sign-ins', 'passkey sign-ins', 'the bound', 'a second', [passkeyRate, 500], { atLeast: 1 })
+  for (const { what, withEvents, without } of await measureEvents(postgres.url, SECONDS / 2, CONCURRENCY)) {
+    const id = `events-${what.toLowerCase().replaceAll(/\W+/g, '-')}`
+    row(id, `${what}, with a receiver of events`, 'without', 'a second', [withEvents, without], { atLeast: 0.95 })
+  }
 
   // Without a worker: its work after the answers would only disturb the timing.
   const strict = await startService(postgres.url, {
