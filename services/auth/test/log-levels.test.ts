@@ -1,33 +1,9 @@
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { connect, createServer, type Socket } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { findFreePort } from '@services/common/dev/dev-ports'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { startLogFile } from './log-file.ts'
 import { createDatabase, startTestService } from './service.ts'
-
-let folder: string
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'log-levels-'))
-})
-afterAll(() => rm(folder, { recursive: true }))
-
-/**
- * Settings that log to a file, and its lines with this message; they are written together, a tenth of a second late.
- */
-function logged(name: string) {
-  const file = join(folder, name)
-  return {
-    settings: { AUTH_LOG_LEVEL: 'info', AUTH_LOG_FILE: file },
-    lines: async (message: string) =>
-      (await readFile(file, 'utf8').catch(() => ''))
-        .split('\n')
-        .filter(Boolean)
-        .map((line) => JSON.parse(line))
-        .filter(({ msg }) => msg === message),
-  }
-}
 
 /** A way to the database that can be cut. */
 async function startDetour(databaseUrl: string) {
@@ -68,13 +44,13 @@ async function startDetour(databaseUrl: string) {
 test('a link followed while the database is away is no error of its own, and leads back with the reason', async () => {
   const database = await createDatabase()
   const detour = await startDetour(database.url)
-  const log = logged('away')
+  const log = await startLogFile()
   const service = await startTestService({ ...log.settings, AUTH_DATABASE_URL: detour.url })
   detour.cut()
   const { status, headers } = await service.get('/verify?type=signup&token=unknown')
   expect([status, headers.location]).toEqual([303, expect.stringContaining('error_code=service_unavailable')])
-  await expect.poll(() => log.lines('request refused')).toMatchObject([{ level: 'info', code: 'service_unavailable' }])
-  expect(await log.lines('request failed')).toEqual([])
+  await expect.poll(() => log.about('request refused')).toMatchObject([{ level: 'info', code: 'service_unavailable' }])
+  expect(await log.about('request failed')).toEqual([])
   await detour.mend()
   await service.close()
   detour.cut()
@@ -85,7 +61,7 @@ test.for([
   ['false', 'warn'],
   ['true', 'error'],
 ])('leaks that cannot be looked up while AUTH_PASSWORD_HIBP_FAIL_CLOSED is %s: %s', async ([failClosed, level]) => {
-  const log = logged(`leaks-${failClosed}`)
+  const log = await startLogFile()
   const service = await startTestService({
     ...log.settings,
     AUTH_PASSWORD_HIBP_ENABLED: 'true',
@@ -93,12 +69,12 @@ test.for([
     AUTH_PASSWORD_HIBP_FAIL_CLOSED: failClosed as string,
   })
   await service.post('/signup', { email: 'ada@example.com', password: 'correct horse' })
-  await expect.poll(() => log.lines('look-up of leaked passwords failed')).toMatchObject([{ level }])
+  await expect.poll(() => log.about('look-up of leaked passwords failed')).toMatchObject([{ level }])
   await service.close()
 })
 
 test('that POST /magiclink is deprecated is said once, and in each answer', async () => {
-  const log = logged('magiclink')
+  const log = await startLogFile()
   const service = await startTestService(log.settings)
   const asked = ['ada@example.com', 'bob@example.com', ''].map((email) => service.post('/magiclink', { email }))
   const answers = await Promise.all(asked)
@@ -106,5 +82,5 @@ test('that POST /magiclink is deprecated is said once, and in each answer', asyn
   for (const { headers } of answers) expect(headers.deprecation).toMatch(/^@\d+$/)
   await service.close()
   const message = 'POST /magiclink is deprecated, use POST /otp; logged once'
-  await expect.poll(() => log.lines(message)).toHaveLength(1)
+  await expect.poll(() => log.about(message)).toHaveLength(1)
 })

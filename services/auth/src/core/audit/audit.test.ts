@@ -1,8 +1,6 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { describe, expect, onTestFinished } from 'vitest'
 import { expectKnownMembers } from '../../../test/audit-members.ts'
+import { startLogFile } from '../../../test/log-file.ts'
 import { startProviderSignIns } from '../../../test/provider-sign-in.ts'
 import { signInAgain, totpCode, withTotp } from '../../../test/second-factors.ts'
 import { codeIn, linkPath, queryOf, type TestService, test } from '../../../test/service.ts'
@@ -25,14 +23,8 @@ async function entriesOf({ deps: { pool } }: TestService, name: string) {
 
 /** Settings of a log file, and the actions of its audit lines. */
 async function logFile() {
-  const folder = await mkdtemp(join(tmpdir(), 'audit-log-'))
-  onTestFinished(() => rm(folder, { recursive: true }))
-  const file = join(folder, 'log')
-  const lines = async () => (await readFile(file, 'utf8').catch(() => '')).split('\n').filter(Boolean)
-  return {
-    settings: { AUTH_LOG_LEVEL: 'info', AUTH_LOG_FILE: file },
-    audited: async (): Promise<string[]> => (await lines()).flatMap((line) => JSON.parse(line).audit ?? []),
-  }
+  const { settings, lines } = await startLogFile()
+  return { settings, audited: async (): Promise<string[]> => (await lines()).flatMap(({ audit }) => audit ?? []) }
 }
 
 const signIn = (service: TestService, email: string, typed = password) =>

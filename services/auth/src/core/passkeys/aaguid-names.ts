@@ -1,6 +1,7 @@
 /**
  * Names of passkey providers by AAGUID, for lists of passkeys. Any software can claim any of them, so no rule may
- * depend on one. The community's list (github.com/passkeydeveloper/passkey-authenticator-aaguids) has more.
+ * depend on one. Each is in the community's list with that of FIDO (combined_aaguid.json of
+ * github.com/passkeydeveloper/passkey-authenticator-aaguids), which has more.
  */
 const NAMES: Readonly<Record<string, string>> = {
   'fbfc3007-154e-4ecc-8c0b-6e020557d7bd': 'Apple Passwords',
@@ -28,11 +29,11 @@ const NAMES: Readonly<Record<string, string>> = {
   'cb69481e-8ff7-4039-93ec-0a2729a154a8': 'YubiKey 5 Series',
   'ee882879-721c-4913-9775-3dfcce97072a': 'YubiKey 5 Series',
   'c5ef55ff-ad9a-4b9f-b580-adebafe026d0': 'YubiKey 5 Series with Lightning',
-  'd8522d9f-575b-4866-88a9-ba99fa02f35b': 'YubiKey Bio Series',
+  'd8522d9f-575b-4866-88a9-ba99fa02f35b': 'YubiKey Bio Series - FIDO Edition',
   'f8a011f3-8c0a-4d15-8006-17111f9edc7d': 'Security Key by Yubico',
   'b92c3f9a-c014-4056-887f-140a2501163b': 'Security Key by Yubico',
   '6d44ba9b-f6ec-2e49-b930-0c8fe920cb73': 'Security Key by Yubico with NFC',
-  '42b4fb4a-2866-43b2-9bf7-6c6669c2e5d3': 'Google Titan Security Key',
+  '42b4fb4a-2866-43b2-9bf7-6c6669c2e5d3': 'Google Titan Security Key v2',
 }
 
 /** Name of new passkeys from this authenticator. */

@@ -36,9 +36,13 @@ export interface Verification {
 /** Uses the proof up, with the user locked; resolves to false if another request used it first. */
 type Spend = (trx: Transaction<DB>) => Promise<boolean>
 
+/** A right proof, or a wrong one; `refused` is the reason that only the log shows, if there is one. */
+type Checked = { spend: Spend } | { refused: unknown }
+
+const WRONG: Checked = { refused: undefined }
+
 interface Proof {
-  /** Resolves to undefined for a wrong proof. */
-  check(challenge: Challenge): Promise<Spend | undefined>
+  check(challenge: Challenge): Promise<Checked>
   /** Runs an attempt, counted if the proof could be guessed. Resolves to undefined if it was wrong. */
   counted<Result>(attempt: () => Promise<Result | undefined>): Promise<Result | undefined>
   refusal: string
@@ -61,7 +65,7 @@ const totpProof = (deps: Deps, factor: Factor, code: string): Omit<Proof, 'count
   refusal: 'Invalid TOTP code entered',
   async check() {
     const step = await stepOfCode(requireSecret(deps, factor), code, deps.now())
-    return step === undefined ? undefined : (trx) => spendStep(trx, factor.id, step)
+    return step === undefined ? WRONG : { spend: (trx) => spendStep(trx, factor.id, step) }
   },
 })
 
@@ -92,7 +96,7 @@ const phoneProof = (deps: Deps, code: string): Omit<Proof, 'counted'> => ({
   async check({ id, code_hash: codeHash }) {
     const isCounted = codeHash !== null && (await countAttempt(deps.db, id, MAX_PHONE_ATTEMPTS))
     const isRight = isCounted && isSameHash(codeHash, hashPhoneCode(deps.codeKey, id, code))
-    return isRight ? async () => true : undefined
+    return isRight ? { spend: async () => true } : WRONG
   },
 })
 
@@ -128,9 +132,9 @@ export async function countedAttempt<Result>(
 export async function refuseProof(
   deps: Deps,
   { log, caller }: FactorRequest,
-  { method, message }: { method: string; message: string },
+  { method, message, cause }: { method: string; message: string; cause?: unknown },
 ): Promise<never> {
-  const refusal = apiError('mfa_verification_failed', { message })
+  const refusal = apiError('mfa_verification_failed', { message, cause })
   await recordRefusal(deps, log, { method, actor: caller.user }, refusal)
   throw refusal
 }
@@ -163,7 +167,7 @@ function webauthnProof(factor: Factor, webauthn: unknown): Proof {
     refusal: REFUSAL,
     counted: (attempt) => attempt(),
     async check({ webauthn: challenge }) {
-      if (!challenge) return undefined
+      if (!challenge) return WRONG
       if (challenge.type !== type) throw refused(`The challenge is of type ${challenge.type}`)
       return challenge.type === 'create' ? register(factor, challenge, response) : assert(factor, challenge, response)
     },
@@ -174,23 +178,24 @@ function webauthnProof(factor: Factor, webauthn: unknown): Proof {
  * Spending throws mfa_verification_failed for a key of any existing factor, and resolves to false if this one has a
  * key.
  */
-async function register(factor: Factor, challenge: WebauthnChallenge, response: unknown): Promise<Spend | undefined> {
+async function register(factor: Factor, challenge: WebauthnChallenge, response: unknown): Promise<Checked> {
   const made = await checkRegistration(challenge, response as RegistrationResponseJSON)
-  if ('refused' in made) return undefined
-  return (trx) =>
+  if ('refused' in made) return made
+  const spend: Spend = (trx) =>
     setCredential(trx, factor, made.credential).catch((cause) => {
       throw isUniqueViolation(cause) ? apiError('mfa_verification_failed', { message: REFUSAL, cause }) : cause
     })
+  return { spend }
 }
 
-async function assert(factor: Factor, challenge: WebauthnChallenge, response: unknown): Promise<Spend | undefined> {
+async function assert(factor: Factor, challenge: WebauthnChallenge, response: unknown): Promise<Checked> {
   const { credential } = factor
-  if (!credential) return undefined
+  if (!credential) return WRONG
   const key = { ...credential, publicKey: Buffer.from(credential.publicKey, 'base64url') }
   const asserted = await checkAssertion(challenge, key, response as AuthenticationResponseJSON)
-  if ('refused' in asserted) return undefined
+  if ('refused' in asserted) return asserted
   const advanced = { ...credential, counter: asserted.counter }
-  return (trx) => advanceCredential(trx, factor, credential, advanced)
+  return { spend: (trx) => advanceCredential(trx, factor, credential, advanced) }
 }
 
 function readAnswer(webauthn: unknown): { type: 'create' | 'request'; response: unknown } {

@@ -57,9 +57,13 @@ export async function verifyFactor(deps: Deps, request: FactorRequest, given: Ve
   const challenge = await requireOpenChallenge(deps, factor, given)
   // Only codes can be guessed: each wrong one lengthens the wait, in all replicas.
   let isRight = false
+  let cause: unknown
   const verified = await proof.counted(async () => {
-    const spend = await proof.check(challenge)
-    if (!spend) return undefined
+    const checked = await proof.check(challenge)
+    if ('refused' in checked) {
+      cause = checked.refused
+      return undefined
+    }
     isRight = true
     const raiseNow = (asking: Asking<Deps>) =>
       withLockedCaller(deps, caller, async (trx, { user, session }) => {
@@ -67,7 +71,7 @@ export async function verifyFactor(deps: Deps, request: FactorRequest, given: Ve
         requireMayProve(deps, user, session, current)
         await requireStillBegun(deps, trx, session, current, challenge)
         await spendNonce(trx, user.id, freshness)
-        if (!(await spend(trx))) return undefined
+        if (!(await checked.spend(trx))) return undefined
         if (!(await takeChallenge(trx, challenge.id, deps.now()))) throw addressMismatch()
         const raised = await complete(deps, trx, log, { user, session, factor: current, challenge, given })
         const method = SECOND_METHODS[current.factor_type]
@@ -84,7 +88,7 @@ export async function verifyFactor(deps: Deps, request: FactorRequest, given: Ve
   })
   if (!verified) {
     if (!isRight) await showFactorAttempt(deps, request, factor, false)
-    return refuseProof(deps, request, { method: factor.factor_type, message: proof.refusal })
+    return refuseProof(deps, request, { method: factor.factor_type, message: proof.refusal, cause })
   }
   const { body, recoveryCodes } = verified
   return recoveryCodes ? { ...body, recovery_codes: recoveryCodes } : body

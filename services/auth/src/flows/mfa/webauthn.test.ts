@@ -1,5 +1,6 @@
 import { countLockWaits } from '@services/common/testing/database/lock-waits'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startLogFile } from '../../../test/log-file.ts'
 import { claimsOf, signInAgain } from '../../../test/second-factors.ts'
 import { type SignedIn, startTestService, type TestService, toSignedIn } from '../../../test/service.ts'
 import { createSecurityKey, type SecurityKey } from '../../../test/webauthn/security-key.ts'
@@ -133,6 +134,30 @@ describe('an answer', () => {
     const refused = await answer(user, id, challengeId, { type: 'create', credential_response })
     expect(refused).toMatchObject(refusal(422, 'mfa_verification_failed'))
     expect((await service.get('/user', user.auth)).body.factors).toMatchObject([{ status: 'unverified' }])
+  })
+
+  test('that is refused leaves its reason in the log alone', async () => {
+    const log = await startLogFile()
+    const logged = await service.with(log.settings)
+    const spoil = { origin: 'https://forgotten.example' }
+    const user = await service.signedIn()
+    const id = await enroll(user)
+    const { challengeId, question } = await questionFor(user, id)
+    const registered = { type: 'create', credential_response: createSecurityKey().create(question, spoil) }
+    const known = await withKey()
+    const asked = await questionFor(known, known.id)
+    const proven = { type: 'request', credential_response: known.key.get(asked.question, spoil) }
+    for (const [who, factor, challenge, webauthn] of [
+      [user, id, challengeId, registered],
+      [known, known.id, asked.challengeId, proven],
+    ] as const) {
+      const answered = await logged.post(`/factors/${factor}/verify`, { challenge_id: challenge, webauthn }, who.auth)
+      expect(answered).toMatchObject(refusal(422, 'mfa_verification_failed', 'Invalid WebAuthn credential'))
+    }
+    const reasons = async () => (await log.about('request refused')).map(({ err }) => err.message)
+    const reason = expect.stringContaining('https://forgotten.example')
+    await expect.poll(reasons).toEqual([reason, reason])
+    await logged.close()
   })
 
   test('that registers may be signed by the key itself', async () => {

@@ -1,9 +1,7 @@
 // Passkeys at two replicas: registering, signing in, own passkeys and an admin's view of them.
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { countLockWaits } from '@services/common/testing/database/lock-waits'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startLogFile } from '../../../test/log-file.ts'
 import { claimsOf, signInAgain, withTotp } from '../../../test/second-factors.ts'
 import {
   type Answer,
@@ -461,22 +459,16 @@ describe('signing in', () => {
   })
 
   test('the log has the reason of a refused answer, which the answer does not reveal', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'passkeys-'))
-    const file = join(folder, 'log')
-    const logged = await service.with({ AUTH_LOG_LEVEL: 'info', AUTH_LOG_FILE: file })
+    const log = await startLogFile()
+    const logged = await service.with(log.settings)
     const passkey = await withPasskey(service)
     const spoil = { origin: 'https://forgotten.example' }
     expect(await signIn(logged, passkey, spoil)).toMatchObject(FAILED)
     expect(await register(logged, passkey, createSecurityKey(), spoil)).toMatchObject(FAILED)
-    const reasons = async () =>
-      (await readFile(file, 'utf8').catch(() => ''))
-        .split('\n')
-        .filter((line) => line.includes('"request refused"'))
-        .map((line) => JSON.parse(line).err.message)
+    const reasons = async () => (await log.about('request refused')).map(({ err }) => err.message)
     const reason = expect.stringContaining('https://forgotten.example')
     await expect.poll(reasons).toEqual([reason, reason])
     await logged.close()
-    await rm(folder, { recursive: true })
   })
 
   test('with the user verified now and at the registration is aal2 where the switch is set', async () => {
