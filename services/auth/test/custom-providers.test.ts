@@ -1,16 +1,12 @@
 // Sign-ins at providers of the admin API, with two certified OpenID providers and a service with OAuth 2 alone
 // (contract/auth-custom-providers.md 5, 6). The API itself: src/flows/admin/custom-providers/.
 import { createHash } from 'node:crypto'
-import { once } from 'node:events'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { createFarServer } from '@services/common/testing/http/far-server'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { startLogFile } from './log-file.ts'
 import { type OpenIdProvider, signInAt, startOpenIdProvider, visitFrom } from './openid-provider.ts'
 import { fragmentOf, queryOf, startTestService, type TestService } from './service.ts'
+import { serveInTest } from './upstream.ts'
 import { type PlainOAuth2, startPlainOAuth2 } from './upstreams/plain-oauth2.ts'
 
 const CLIENT = { client_id: 'our-client', client_secret: 'a-secret-of-the-client' }
@@ -314,22 +310,17 @@ describe('a change', () => {
     /** A provider whose description names the token endpoint of `corp`, or the trap. */
     async function describedAnew(at: TestService) {
       const far = { isTrap: false, trapped: [] as string[] }
-      const server = createFarServer(async (request, response) => {
+      const there = await serveInTest(async (request, response) => {
         if (request.url === '/trap') {
           far.trapped.push(await text(request))
-          return response.writeHead(400).end('{"error":"invalid_grant"}')
+          response.writeHead(400).end('{"error":"invalid_grant"}')
+          return
         }
         const description = await fetch(`${corp.issuer}/.well-known/openid-configuration`)
         const known = (await description.json()) as object
         const isTrap = far.isTrap || request.url === '/moved-to-trap'
         response.end(JSON.stringify({ ...known, ...(isTrap && { token_endpoint: `${there}/trap` }) }))
-      }).listen(0, '127.0.0.1')
-      await once(server, 'listening')
-      onTestFinished(() => {
-        server.closeAllConnections()
-        server.close()
       })
-      const there = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
       const identifier = await addOpenId({ discovery_url: `${there}/first` })
       corp.next(person())
       const { pathname, search } = await visitFrom(at, corp, `/authorize?provider=${identifier}`)
@@ -441,7 +432,7 @@ describe('GET /settings', () => {
     await expect.poll(() => shownAt(replica)).not.toEqual(known)
   })
 
-  test('a thousand providers are listed', async () => {
+  test('a thousand providers are listed, to admins by pages of a thousand', async () => {
     const identifier = await addPlain({ name: 'many' })
     await service.deps.pool.query(
       `insert into custom_providers select (jsonb_populate_record(p, jsonb_build_object('id', gen_random_uuid(),
@@ -452,28 +443,29 @@ describe('GET /settings', () => {
     onTestFinished(async () => void (await service.deps.pool.query(`delete from custom_providers where name = 'many'`)))
     pass()
     expect((await shownAt(service)).length).toBeGreaterThan(1000)
-    const listed = await service.get('/admin/custom-providers?type=oauth2', service.admin)
-    expect(listed.body.providers.length).toBeGreaterThan(1000)
+    const whole = await service.get('/admin/custom-providers?type=oauth2', service.admin)
+    expect(whole.headers.link).toMatch(/^<\/admin\/custom-providers\?page=2&type=oauth2>; rel="next", /)
+    const rest = await service.get('/admin/custom-providers?page=2&type=oauth2', service.admin)
+    expect(rest.headers.link).not.toContain('next')
+    const pages = [whole, rest].map(({ body }) => body.providers as { identifier: string }[])
+    expect(pages[0]).toHaveLength(1000)
+    const identifiers = new Set(pages.flat().map(({ identifier }) => identifier))
+    expect(String(identifiers.size)).toBe(whole.headers['x-total-count'])
   })
 })
 
 describe('a description', () => {
-  /** A provider that hands on the description of `corp` as long as `isFine`. */
-  async function behindShelf() {
-    const shelf = { isFine: true, fetched: 0 }
-    const server = createFarServer(async (_request, response) => {
+  /** A provider that hands on the description of `corp`, changed, as long as `isFine`. */
+  async function behindShelf(change: Record<string, string> = {}) {
+    const shelf = { isFine: true, fetched: 0, change }
+    const there = await serveInTest(async (_request, response) => {
       shelf.fetched++
-      if (!shelf.isFine) return response.writeHead(503).end()
-      response.end(await (await fetch(`${corp.issuer}/.well-known/openid-configuration`)).text())
-    }).listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    onTestFinished(() => {
-      server.closeAllConnections()
-      server.close()
+      if (!shelf.isFine) return void response.writeHead(503).end()
+      const description = await fetch(`${corp.issuer}/.well-known/openid-configuration`)
+      response.end(JSON.stringify({ ...((await description.json()) as object), ...shelf.change }))
     })
-    const { port } = server.address() as AddressInfo
-    const identifier = await addOpenId({ discovery_url: `http://127.0.0.1:${port}/elsewhere`, email_optional: true })
-    return { shelf, identifier, begin: () => service.get(`/authorize?provider=${identifier}`) }
+    const identifier = await addOpenId({ discovery_url: `${there}/elsewhere`, email_optional: true })
+    return { shelf, identifier, begin: (at = service) => at.get(`/authorize?provider=${identifier}`) }
   }
 
   test('is used for an hour, then renewed; while it cannot be had, the last one serves', async () => {
@@ -499,6 +491,48 @@ describe('a description', () => {
     expect(body.updated_at).toBe(body.created_at)
   })
 
+  /** A server in a network that `closed` does not permit, and the number of its requests. */
+  async function startInside() {
+    const inside = { requests: 0, address: '' }
+    inside.address = await serveInTest((_request, response) => {
+      inside.requests++
+      response.writeHead(503).end()
+    }, '127.0.0.2')
+    return { inside, closed: await service.with({ AUTH_EGRESS_ALLOW_CIDRS: '127.0.0.1/32' }) }
+  }
+
+  test('that is known names keys, which are fetched from permitted networks only', async () => {
+    const { inside, closed } = await startInside()
+    const { identifier } = await behindShelf({ jwks_uri: `${inside.address}/keys` })
+    const iat = service.clock.now().getTime() / 1000
+    const id_token = await corp.idToken({ ...person(), iat, exp: 4e9 })
+    const signInAt = (at: TestService) => at.post('/token?grant_type=id_token', { provider: identifier, id_token })
+    expect([(await signInAt(closed)).status, inside.requests]).toEqual([503, 0])
+    expect([(await signInAt(service)).status, inside.requests > 0]).toEqual([503, true])
+  })
+
+  test.each(['authorization_endpoint', 'token_endpoint', 'jwks_uri', 'userinfo_endpoint'])(
+    'that is renewed and now names a private %s is refused: the last one serves, and nothing is sent there',
+    async (name) => {
+      const { inside, closed } = await startInside()
+      const { shelf, identifier } = await behindShelf()
+      corp.next(person())
+      shelf.change = { [name]: `${inside.address}/x` }
+      service.clock.advance({ seconds: 3601 })
+      const warned = vi.spyOn(closed.deps.log, 'warn')
+      onTestFinished(() => warned.mockRestore())
+      const user = await userOf(await signInAt(closed, corp, `/authorize?provider=${identifier}`), closed)
+      expect([user.app_metadata.provider, inside.requests]).toEqual([identifier, 0])
+      const reason = { message: `${name}: URL cannot point to localhost or loopback addresses` }
+      expect(warned).toHaveBeenCalledWith(
+        { provider: identifier, err: expect.objectContaining(reason) },
+        'description of a provider could not be fetched',
+      )
+      const { body } = await service.get(`/admin/custom-providers/${identifier}`, service.admin)
+      expect(JSON.stringify(body.discovery_document)).not.toContain(inside.address)
+    },
+  )
+
   test('at an address of its own serves id_tokens, too', async () => {
     const { shelf, identifier } = await behindShelf()
     service.clock.advance({ seconds: 3601 })
@@ -510,9 +544,8 @@ describe('a description', () => {
 })
 
 test('the log names provider, member and field of a failure, and holds no secret, code or token', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'custom-providers-'))
-  onTestFinished(() => rm(folder, { recursive: true }))
-  const logged = await service.with({ AUTH_LOG_LEVEL: 'debug', AUTH_LOG_FILE: join(folder, 'log') })
+  const log = await startLogFile('debug')
+  const logged = await service.with(log.settings)
   const mapping = { sub: 'id', name: 'id' }
   const identifier = await addPlain({ attribute_mapping: mapping, client_secret: 'another-secret-entirely' })
   const codes: string[] = []
@@ -527,20 +560,15 @@ test('the log names provider, member and field of a failure, and holds no secret
   await logged.put(`/admin/custom-providers/${identifier}`, CLIENT, logged.admin)
   expect((await comeTo({ id: 1 })).error_description).toContain('Error getting user email')
   await new Promise((written) => logged.deps.log.flush(written))
-  const log = await readFile(join(folder, 'log'), 'utf8')
-  const lines = log
-    .split('\n')
-    .filter(Boolean)
-    .map((line) => JSON.parse(line))
-  const about = (msg: string) => lines.filter((line) => line.msg === msg)
-  expect(about('attribute mapping ignored: the value has the wrong type')).toMatchObject([
+  expect(await log.about('attribute mapping ignored: the value has the wrong type')).toMatchObject([
     { provider: identifier, member: 'name' },
   ])
-  expect(about('sign-in at a provider ended without a session').at(-1)).toMatchObject({
+  expect((await log.about('sign-in at a provider ended without a session')).at(-1)).toMatchObject({
     ...{ provider: identifier, setting: 'email_optional' },
   })
   const secrets = [CLIENT.client_secret, 'another-secret-entirely', 'the-access-token', ...codes]
-  expect(secrets.filter((secret) => log.includes(secret))).toEqual([])
+  const written = await log.text()
+  expect(secrets.filter((secret) => written.includes(secret))).toEqual([])
 })
 
 test('a secret that cannot be decrypted is a failure of ours, and an id_token needs none', async () => {
@@ -580,16 +608,10 @@ test('switched off, no provider of the API signs in', async () => {
 
 test('no secret, code or token follows a redirect of the provider', async () => {
   const trap: string[] = []
-  const redirecting = createFarServer((request, response) => {
+  const there = await serveInTest((request, response) => {
     if (request.url?.startsWith('/trap')) trap.push(request.url)
     response.writeHead(307, { location: '/trap' }).end()
-  }).listen(0, '127.0.0.1')
-  await once(redirecting, 'listening')
-  onTestFinished(() => {
-    redirecting.closeAllConnections()
-    redirecting.close()
   })
-  const there = `http://127.0.0.1:${(redirecting.address() as AddressInfo).port}`
   for (const [field, failure] of [
     ['token_url', 'Unable to exchange external code'],
     ['userinfo_url', 'Error getting user profile'],
@@ -608,17 +630,11 @@ test('another base of the redirect address is what the provider gets', async () 
 
 test.each(['userinfo_url', 'token_url'])('the %s of a saved provider is checked where it is used', async (field) => {
   let requests = 0
-  const inside = createFarServer((_request, response) => {
+  const inside = await serveInTest((_request, response) => {
     requests++
     response.writeHead(503).end()
-  }).listen(0, '127.0.0.2')
-  await once(inside, 'listening')
-  onTestFinished(() => {
-    inside.closeAllConnections()
-    inside.close()
-  })
-  const address = `http://127.0.0.2:${(inside.address() as AddressInfo).port}/x`
-  const identifier = await addPlain({ [field]: address, email_optional: true })
+  }, '127.0.0.2')
+  const identifier = await addPlain({ [field]: `${inside}/x`, email_optional: true })
   const closed = await service.with({ AUTH_EGRESS_ALLOW_CIDRS: '127.0.0.1/32' })
   const finishAt = async (at: TestService) => {
     forge.profile = { sub: '1' }

@@ -1,8 +1,9 @@
 import { once } from 'node:events'
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text as textOf } from 'node:stream/consumers'
 import { createFarServer } from '@services/common/testing/http/far-server'
+import { onTestFinished } from 'vitest'
 
 export interface Upstream {
   url: string
@@ -38,6 +39,17 @@ export async function startUpstream(first: Respond): Promise<Upstream> {
       server.close()
     },
   }
+}
+
+/** Serves on a real socket until the test ends. The result is the server's address, without a path. */
+export async function serveInTest(listener: RequestListener, host = '127.0.0.1'): Promise<string> {
+  const server = createFarServer(listener).listen(0, host)
+  await once(server, 'listening')
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return `http://${host}:${(server.address() as AddressInfo).port}`
 }
 
 export const json = (body: unknown, status = 200): Respond => text(JSON.stringify(body), status)

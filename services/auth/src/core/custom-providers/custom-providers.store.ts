@@ -1,3 +1,4 @@
+import { countedPage, type PageOf, type Total, totalOf } from '@services/common/database/counted-page'
 import { jsonb } from '@services/common/database/pool'
 import { type Kysely, sql, type Transaction } from 'kysely'
 import type { CustomProvider, DB, DiscoveryDocument } from '../../db/tables.ts'
@@ -8,17 +9,22 @@ export type CustomProviderChange = Partial<Omit<CustomProvider, 'id' | 'identifi
 export const findCustomProvider = (db: Kysely<DB>, identifier: string): Promise<CustomProvider | undefined> =>
   db.selectFrom('custom_providers').selectAll().where('identifier', '=', identifier).executeTakeFirst()
 
-export const listCustomProviders = (
+/** Lists a page, newest first, and its total. */
+export async function listCustomProviders(
   db: Kysely<DB>,
   type: CustomProvider['provider_type'] | undefined,
-): Promise<CustomProvider[]> =>
-  db
-    .selectFrom('custom_providers')
-    .selectAll()
-    .$if(type !== undefined, (query) => query.where('provider_type', '=', type as CustomProvider['provider_type']))
-    .orderBy('created_at', 'desc')
-    .orderBy('id')
-    .execute()
+  page: PageOf,
+): Promise<{ rows: CustomProvider[]; total: Total }> {
+  const matching = sql`
+    select id, created_at from ${sql.table('custom_providers')} ${type ? sql`where provider_type = ${type}` : sql``}`
+  const { rows } = await sql<{ total: number } & (CustomProvider | { id: null })>`
+    with ${countedPage(matching, sql`created_at desc, id`, page)}
+    select counted.total, provider.*
+    from counted left join page on true left join ${sql.table('custom_providers')} provider on provider.id = page.id
+    order by page.created_at desc, page.id`.execute(db)
+  const providers = rows.flatMap(({ total: _, ...provider }) => (provider.id === null ? [] : [provider]))
+  return { rows: providers, total: await totalOf(db, matching, page, rows, providers.length) }
+}
 
 /** Names of the providers that login pages show. */
 export const listShownProviders = (db: Kysely<DB>) =>

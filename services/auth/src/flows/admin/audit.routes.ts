@@ -65,7 +65,7 @@ export const auditRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
         if (next) reply.header('link', linkTo(url, { cursor: formatCursor(next) }, 'next'))
         return entries.map(toBody)
       }
-      const page = parsePage(query, search !== undefined)
+      const page = parsePage(query, { isSearch: search !== undefined })
       const { rows, total } = await reachedPage(page, (reached) =>
         reads.current((db) => listAuditEntries(db, search, reached)),
       )

@@ -3,8 +3,10 @@ import { inDocument } from '@services/common/http/route-schema'
 import { Type } from 'typebox'
 import { apiError } from '../../errors.ts'
 
-/** Query of every list with pages; empty values count as absent, because clients send `page=&per_page=`. */
-export const PageQuery = {
+const DEFAULT_PER_PAGE = 50
+export const MAX_PER_PAGE = 1_000
+
+const pageQuery = (perPage: number) => ({
   page: Type.Optional(
     Type.String({
       description: 'Number of the page, from 1; 0 is taken as 1.',
@@ -14,22 +16,33 @@ export const PageQuery = {
   per_page: Type.Optional(
     Type.String({
       description: 'Entries per page; more than 1000 are taken as 1000.',
-      ...inDocument({ type: 'integer', minimum: 1, default: 50 }),
+      ...inDocument({ type: 'integer', minimum: 1, default: perPage }),
     }),
   ),
-}
+})
+
+/** Query of every list with pages; empty values count as absent, because clients send `page=&per_page=`. */
+export const PageQuery = pageQuery(DEFAULT_PER_PAGE)
+
+/** Query of a list that clients expect whole: its default page is the largest one. */
+export const LargePageQuery = pageQuery(MAX_PER_PAGE)
 
 export type Page = PageOf & { number: number; maxOffset: number }
 
-const DEFAULT_PER_PAGE = 50
-const MAX_PER_PAGE = 1_000
+interface PageRules {
+  /** Whether the list is a search, whose pages reach less far. */
+  isSearch?: boolean
+  /** Entries per page where the request names no number. */
+  perPage?: number
+}
 
-/**
- * Throws validation_failed unless both are whole numbers from 1; page 0 is page 1. Pages of a search reach less far.
- */
-export function parsePage(query: { page?: string | undefined; per_page?: string | undefined }, isSearch = false): Page {
+/** Throws validation_failed unless both are whole numbers from 1; page 0 is page 1. */
+export function parsePage(
+  query: { page?: string | undefined; per_page?: string | undefined },
+  { isSearch = false, perPage = DEFAULT_PER_PAGE }: PageRules = {},
+): Page {
   const number = query.page === '0' ? 1 : (parseCount('page', query.page) ?? 1)
-  const limit = Math.min(parseCount('per_page', query.per_page) ?? DEFAULT_PER_PAGE, MAX_PER_PAGE)
+  const limit = Math.min(parseCount('per_page', query.per_page) ?? perPage, MAX_PER_PAGE)
   return { number, limit, offset: (number - 1) * limit, maxOffset: isSearch ? MAX_COUNTED : MAX_OFFSET }
 }
 

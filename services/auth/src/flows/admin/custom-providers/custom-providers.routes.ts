@@ -1,12 +1,21 @@
 // Providers of one's own by the API (contract/auth-custom-providers.md). Rules: provider-fields.ts; changes:
 // save-provider.ts; use: core/custom-providers. Tests: here.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { withHeaders } from '@services/common/http/route-schema'
 import { Type } from 'typebox'
 import { findCustomProvider, listCustomProviders } from '../../../core/custom-providers/custom-providers.store.ts'
 import { isIdentifier } from '../../../core/custom-providers/find-custom-provider.ts'
 import type { CustomProvider } from '../../../db/tables.ts'
 import type { Deps } from '../../../deps.ts'
 import { apiError } from '../../../errors.ts'
+import {
+  LargePageQuery,
+  MAX_PER_PAGE,
+  PAGE_HEADERS,
+  pageHeaders,
+  parsePage,
+  reachedPage,
+} from '../../../http/bodies/paging.ts'
 import { choiceOf, errorResponses } from '../../../http/bodies/shapes.ts'
 import { adminOf } from '../../../http/caller/admin-only.ts'
 import { CLEARABLE, NewProvider, ProviderChange, requirePrefix } from './provider-fields.ts'
@@ -71,18 +80,20 @@ export const customProvidersRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = 
       ...schema,
       operationId: 'listCustomProviders',
       summary: 'Providers of the API, newest first',
-      querystring: Type.Object({ type: Type.Optional(choiceOf(['oauth2', 'oidc'])) }),
+      querystring: Type.Object({ type: Type.Optional(choiceOf(['oauth2', 'oidc'])), ...LargePageQuery }),
       response: {
-        200: Type.Object({ providers: Type.Array(ProviderShape) }),
+        200: withHeaders(Type.Object({ providers: Type.Array(ProviderShape) }), ...PAGE_HEADERS),
         ...errorResponses(400, 401, 403, 404),
       },
     },
-    handler: async (request) => {
+    handler: async (request, reply) => {
       const type = request.query.type || undefined
       if (type !== undefined && type !== 'oauth2' && type !== 'oidc') {
         throw apiError('validation_failed', { message: "type must be either 'oauth2' or 'oidc'" })
       }
-      const rows = await listCustomProviders(deps.db, type)
+      const page = parsePage(request.query, { perPage: MAX_PER_PAGE })
+      const { rows, total } = await reachedPage(page, (reached) => listCustomProviders(deps.db, type, reached))
+      reply.headers(pageHeaders(request.url, page, total))
       return { providers: rows.map((row) => toBody({ ...row, discovery_document: null })) }
     },
   })

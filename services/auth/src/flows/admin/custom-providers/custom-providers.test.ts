@@ -1,12 +1,10 @@
 // The API of contract/auth-custom-providers.md 2 to 4. Sign-ins: ../../../../test/custom-providers.test.ts.
-import { once } from 'node:events'
 import type { RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { createFarServer } from '@services/common/testing/http/far-server'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { encryptionWith, newKey } from '../../../../test/encryption-keys.ts'
 import { type OpenIdProvider, startOpenIdProvider } from '../../../../test/openid-provider.ts'
 import { startTestService, type TestService } from '../../../../test/service.ts'
+import { serveInTest } from '../../../../test/upstream.ts'
 import { SEALED } from '../../../core/keys/sealed-columns.ts'
 import { rotateSealedRows } from '../../commands/encryption/rotate.ts'
 
@@ -189,6 +187,21 @@ describe('a new provider', () => {
   })
 })
 
+test('the list is whole, or by pages with their total', async () => {
+  const given = [await create(oauth2()), await create(oauth2())].map(({ body }) => body.identifier)
+  const list = async (query: string) => {
+    const { status, headers, body } = await service.get(`${PATH}?type=oauth2&${query}`, service.admin)
+    return { status, total: Number(headers['x-total-count']), names: body.providers?.map(identifierOf) }
+  }
+  const identifierOf = ({ identifier }: { identifier: string }) => identifier
+  const whole = await list('page=&per_page=')
+  expect(whole.names).toEqual(expect.arrayContaining(given))
+  expect(whole.total).toBe(whole.names.length)
+  expect(await list('page=2&per_page=1')).toEqual({ ...whole, names: whole.names.slice(1, 2) })
+  expect(await list('page=1000')).toEqual({ ...whole, names: [] })
+  for (const query of ['page=-1', 'per_page=0', 'page=x']) expect((await list(query)).status).toBe(400)
+})
+
 test('of two that race for one name or the last room, one is added', async () => {
   const twin = openId()
   const both = await Promise.all([create(twin), create(twin)])
@@ -256,17 +269,11 @@ describe('a change', () => {
 
   /** An issuer whose description is answered once the given work is done. */
   async function issuerWhile(work: () => Promise<unknown>) {
-    const server = createFarServer(async (_request, response) => {
+    const issuer = await serveInTest(async (_request, response) => {
       await work()
       const [authorization_endpoint, token_endpoint, jwks_uri] = ['a', 't', 'k'].map((name) => `${issuer}/${name}`)
       response.end(JSON.stringify({ issuer, authorization_endpoint, token_endpoint, jwks_uri }))
-    }).listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    onTestFinished(() => {
-      server.closeAllConnections()
-      server.close()
     })
-    const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
     return issuer
   }
 
@@ -408,13 +415,7 @@ describe('addresses', () => {
 describe('a description', () => {
   /** A provider whose description is what the test says. */
   async function describedBy(answer: (issuer: string) => RequestListener) {
-    const server = createFarServer((request, response) => listener(request, response)).listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    onTestFinished(() => {
-      server.closeAllConnections()
-      server.close()
-    })
-    const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const issuer = await serveInTest((request, response) => listener(request, response))
     const listener = answer(issuer)
     const created = await create({ ...openId(), issuer })
     return { issuer, msg: String(created.body.msg), status: created.status, document: created.body.discovery_document }

@@ -67,7 +67,7 @@ export const messagesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
       )
       if (userId && !UUID.test(userId)) throw apiError('validation_failed', { message: 'user_id must be a UUID' })
       // An index serves each filter alone, and a user has few messages.
-      const page = parsePage(request.query, state !== undefined && channel !== undefined)
+      const page = parsePage(request.query, { isSearch: state !== undefined && channel !== undefined })
       const { rows: messages, total } = await reachedPage(page, (reached) =>
         deps.reads.current((db) => listMessages(db, { userId, state, channel }, reached)),
       )

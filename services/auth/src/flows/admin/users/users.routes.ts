@@ -76,7 +76,7 @@ export const listUsersRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async 
         if (pagination.next_cursor) reply.header('link', linkTo(url, { cursor: pagination.next_cursor }, 'next'))
         return { users: await registeredBodies(deps, deps.db, users), aud: search.aud, pagination }
       }
-      const page = parsePage(query, search.filter !== undefined)
+      const page = parsePage(query, { isSearch: search.filter !== undefined })
       const { rows: users, total } = await reachedPage(page, (reached) =>
         deps.reads.current((db) => listUsers(db, search, direction ?? 'desc', reached)),
       )
