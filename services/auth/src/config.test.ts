@@ -282,6 +282,39 @@ test('wallets: a useless switch is warned about, and an endless validity refused
   expect(problemsOf({ [name]: '0' })).toEqual([expect.stringMatching(`^${name} must be more than zero`)])
 })
 
+describe('the relying party', () => {
+  const party = (AUTH_WEBAUTHN_RP_ID: string, AUTH_WEBAUTHN_RP_ORIGINS: string) => ({
+    AUTH_WEBAUTHN_RP_ID,
+    AUTH_WEBAUTHN_RP_ORIGINS,
+  })
+
+  test.each([
+    ['10.0.0.1', 'https://app.example', 'AUTH_WEBAUTHN_RP_ID must be a domain name'],
+    ['1.2', 'https://app.example', 'AUTH_WEBAUTHN_RP_ID must be a domain name'],
+    ['example', 'https://app.example', 'AUTH_WEBAUTHN_RP_ID is a top-level domain'],
+    ['app.example', 'http://app.example', 'AUTH_WEBAUTHN_RP_ORIGINS must be https'],
+    ['app.example', 'https://[::1]:8443', 'AUTH_WEBAUTHN_RP_ORIGINS must have names'],
+    ['app.example', 'https://app.example,http://localhost:3000', 'AUTH_WEBAUTHN_RP_ORIGINS has localhost'],
+  ])('of %s at %s is refused', (rpId, origins, problem) => {
+    expect(problemsOf(party(rpId, origins))).toEqual([expect.stringContaining(problem)])
+  })
+
+  test.each([
+    ['localhost', 'http://localhost:3000'],
+    ['intranet', 'https://intranet'],
+    ['app.example', 'https://login.app.example:8443,https://app.example'],
+  ])('of %s at %s is accepted', (rpId, origins) => {
+    expect(readConfig({ ...REQUIRED, ...party(rpId, origins) }).warnings).toEqual([])
+  })
+
+  test('of other domains, too, is warned about: the domain itself must permit them', () => {
+    const origins = 'https://app.example,https://wapp.example,https://other.example'
+    expect(readConfig({ ...REQUIRED, ...party('app.example', origins) }).warnings).toEqual([
+      expect.stringMatching(/^AUTH_WEBAUTHN_RP_ORIGINS has 2 page\(s\) outside AUTH_WEBAUTHN_RP_ID: .*well-known/),
+    ])
+  })
+})
+
 test('passkeys: the start needs the whole relying party, whose origins are pages or Android apps', () => {
   const on = { AUTH_PASSKEY_ENABLED: 'true' }
   expect(problemsOf(on)).toEqual([
@@ -350,9 +383,11 @@ describe('providers of the operator', () => {
 
   test('need what every provider needs, and a name of their own', () => {
     expect(gapsOf(corp)).toEqual([expect.stringContaining('AUTH_EXTERNAL_OIDC_CORP_SSO_ISSUER is required')])
-    expect(problemsOf({ AUTH_EXTERNAL_OIDC_GOOGLE_ENABLED: 'false' })).toEqual([
-      expect.stringContaining('takes a name that is in use: google'),
-    ])
+    for (const name of ['google', 'web3', 'passkey']) {
+      expect(problemsOf({ [`AUTH_EXTERNAL_OIDC_${name.toUpperCase()}_ENABLED`]: 'false' })).toEqual([
+        expect.stringContaining(`takes a name that is in use: ${name}`),
+      ])
+    }
     for (const claims of ['x', '[]', '{"name":1}']) {
       expect(problemsOf({ AUTH_EXTERNAL_OIDC_CORP_CLAIMS: claims })).toEqual([
         expect.stringMatching(/^AUTH_EXTERNAL_OIDC_CORP_CLAIMS must /),

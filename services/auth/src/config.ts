@@ -32,8 +32,9 @@ import {
   oidcProviderSettings,
   oidcProviderVariables,
 } from './config/external-providers.ts'
-import { mfaProblems, mfaSettings, mfaVariables } from './config/factors/mfa.ts'
+import { mfaSettings, mfaVariables } from './config/factors/mfa.ts'
 import { passkeyProblems, passkeySettings, passkeyVariables, passkeyWarnings } from './config/factors/passkeys.ts'
+import { relyingPartyProblems, relyingPartyWarnings } from './config/factors/relying-party.ts'
 import { hookProblems, hookWarnings } from './config/hooks/hook-checks.ts'
 import { hookSettings, hookVariables } from './config/hooks/hook-variables.ts'
 import { webhookProblems, webhookSettings, webhookVariables } from './config/hooks/webhook-variables.ts'
@@ -114,7 +115,7 @@ export function readConfig(
     ...captchaProblems(values),
     ...oidcProviderProblems(names),
     ...smsGatewayProblems(values),
-    ...mfaProblems(values),
+    ...relyingPartyProblems(values),
     ...passkeyProblems(values),
     ...sessionProblems(values),
     ...auditProblems(values),
@@ -129,6 +130,7 @@ export function readConfig(
     ...mailWarnings(values, now),
     ...smsWarnings(values, now),
     ...web3Warnings(values),
+    ...relyingPartyWarnings(values),
     ...passkeyWarnings(values),
     ...hookWarnings(values, values.API_MAX_REQUEST_DURATION),
     ...neverMatching(values.URI_ALLOW_LIST),

@@ -115,6 +115,35 @@ describe("Apple's client secret", () => {
   })
 })
 
+describe('an address of this service', () => {
+  const webhook = (url: string) => ({ AUTH_WEBHOOK_URL: url, AUTH_WEBHOOK_SECRET: `whsec_${'A'.repeat(32)}` })
+  const hook = (url: string) => ({
+    AUTH_HOOK_SEND_SMS_ENABLED: 'true',
+    AUTH_HOOK_SEND_SMS_URI: url,
+    AUTH_HOOK_SEND_SMS_UNSIGNED: 'true',
+  })
+  const BEHIND_PATH = { AUTH_API_EXTERNAL_URL: 'https://example.com/auth/v1' }
+
+  test.each<[string, Record<string, string>]>([
+    ['AUTH_WEBHOOK_URL', webhook('https://auth.example/events')],
+    ['AUTH_WEBHOOK_URL', { ...BEHIND_PATH, ...webhook('https://example.com/auth/v1/events') }],
+    ['AUTH_WEBHOOK_URL', { AUTH_MAILER_EXTERNAL_HOSTS: 'auth.example.org', ...webhook('https://auth.example.org/') }],
+    ['AUTH_HOOK_SEND_SMS_URI', hook('https://auth.example/')],
+    ['AUTH_HOOK_SEND_SMS_URI', { AUTH_PORT: '9999', ...hook('http://localhost:9999/hook') }],
+    ['AUTH_HOOK_SEND_SMS_URI', { AUTH_PORT: '80', ...hook('http://[::1]/hook') }],
+  ])('is no %s: %j', async (name, settings) => {
+    await expectProblem(settings, `${name} must not be an address of this service`)
+  })
+
+  test.each<Record<string, string>>([
+    { ...BEHIND_PATH, ...webhook('https://example.com/auth/v10') },
+    webhook('https://auth.example:8443/'),
+    hook('http://localhost:4000/auth'),
+  ])('is not %j', async (settings) => {
+    expect(await check(settings)).toMatchObject({ code: 0 })
+  })
+})
+
 describe('a subject', () => {
   test.each([
     '{{ .Tokne }}',

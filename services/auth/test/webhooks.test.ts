@@ -54,6 +54,7 @@ test.for<[object, string]>([
   [{ url: 'not a url' }, 'url must be an https address of a public server'],
   [{ url: 'http://93.184.216.34/' }, 'url must be an https address of a public server'],
   [{ url: 'https://169.254.169.254/latest' }, 'url must be an https address of a public server'],
+  [{ url: 'https://auth.example/events' }, 'url must not be an address of this service'],
   [{ url: 'https://[::1]/' }, 'url must be an https address of a public server'],
   [
     { url: 'https://127.0.0.1/', events: [] },

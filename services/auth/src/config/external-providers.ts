@@ -202,8 +202,8 @@ const oidcSettings = (values: Values<typeof oidcVariables>) => ({
 export const oidcProviderSettings = (names: readonly string[], values: Record<string, unknown>) =>
   Object.fromEntries(names.map((name) => [name, oidcSettings(valuesBehind(oidcPrefixOf(name), values))]))
 
-/** Reserved names: the built-in providers, and identities of our own. */
-const TAKEN: readonly string[] = [...EXTERNAL_PROVIDERS, 'email', 'phone', 'anonymous']
+/** Reserved names: the built-in providers, and identities and ways to sign in of our own. */
+const TAKEN: readonly string[] = [...EXTERNAL_PROVIDERS, 'email', 'phone', 'anonymous', 'web3', 'passkey']
 
 export const oidcProviderProblems = (names: readonly string[]): string[] =>
   names

@@ -1,15 +1,24 @@
 // Settings that a start accepts and that cannot do what they are for. `config check` fails for them, a start logs them.
+import type { HookPoint } from '../adapters/hooks/points.ts'
 import { type MailKind, settingName } from '../adapters/mail/kinds.ts'
 import { unknownInSubject } from '../adapters/mail/unknown-variables.ts'
 import type { Config } from '../config.ts'
 import { expiryOfAppleSecret, WARN_BEFORE_SECONDS } from './apple-secret.ts'
 import { settingNamesOf } from './external-providers.ts'
+import { prefixOf } from './hooks/hook-variables.ts'
+import { isOwnAddress } from './server.ts'
 
-type Subject = Pick<Config, 'egress' | 'mail' | 'providers' | 'ownProviders' | 'server' | 'webhooks'>
+type Subject = Pick<Config, 'egress' | 'hooks' | 'mail' | 'providers' | 'ownProviders' | 'server' | 'webhooks'>
 
 /** Lists the faults, a sentence each, by name and never by value. */
 export function settingFaults(config: Subject, now: Date): string[] {
-  return [...foreignCallbacks(config), ...subjectFaults(config), ...appleFaults(config, now), ...webhookFaults(config)]
+  return [
+    ...foreignCallbacks(config),
+    ...subjectFaults(config),
+    ...appleFaults(config, now),
+    ...webhookFaults(config),
+    ...ownAddressFaults(config),
+  ]
 }
 
 /** Lists settings that soon become faults. */
@@ -45,6 +54,17 @@ function webhookFaults({ egress, webhooks }: Subject): string[] {
   const { receiver } = webhooks
   const isRefused = receiver?.url.startsWith('http:') && egress.allowCidrs.length === 0
   return isRefused ? ['AUTH_WEBHOOK_URL must be https, or its network in AUTH_EGRESS_ALLOW_CIDRS'] : []
+}
+
+/** An answer of this service is none of a receiver or of a hook. */
+function ownAddressFaults({ hooks, server, webhooks }: Subject): string[] {
+  const points = Object.entries(hooks).map(([point, { target }]) => [
+    `AUTH_${prefixOf(point as HookPoint)}URI`,
+    target.kind === 'http' ? target.url : undefined,
+  ])
+  return [['AUTH_WEBHOOK_URL', webhooks.receiver?.url], ...points].flatMap(([name, url]) =>
+    url && isOwnAddress(server, url) ? [`${name} must not be an address of this service`] : [],
+  )
 }
 
 function appleFaults(config: Subject, now: Date): string[] {

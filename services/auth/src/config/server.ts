@@ -59,3 +59,21 @@ export const serverSettings = (values: Values<Server> & { MAILER_EXTERNAL_HOSTS:
   workersEnabled: values.WORKERS_ENABLED,
   trustSbForwardedFor: values.SECURITY_SB_FORWARDED_FOR_ENABLED,
 })
+
+/** Reports whether a URL leads to this service: below a public address of it, or to its port on the same machine. */
+export function isOwnAddress(
+  {
+    externalUrl,
+    externalHosts,
+    port: ownPort,
+  }: Pick<ReturnType<typeof serverSettings>, 'externalUrl' | 'externalHosts' | 'port'>,
+  address: string,
+): boolean {
+  const own = new URL(externalUrl)
+  const { protocol, host, hostname, port, pathname } = new URL(address)
+  if (protocol === 'http:' && LOOPBACK.test(hostname) && Number(port || 80) === ownPort) return true
+  const isBelow = `${pathname}/`.startsWith(own.pathname.replace(/\/*$/, '/'))
+  return isBelow && [own.host, ...externalHosts].includes(host)
+}
+
+const LOOPBACK = /^(localhost|127\.[\d.]+|\[::1\])$/

@@ -11,6 +11,7 @@ import {
   type Variables,
 } from '@services/common/config/variables'
 import { smsTemplate } from '../sms.ts'
+import { parseRpId } from './relying-party.ts'
 
 export const mfaVariables = {
   MFA_TOTP_ENROLL_ENABLED: boolean('Users may add an authenticator app as second factor.', { default: 'true' }),
@@ -56,7 +57,7 @@ export const mfaVariables = {
     'string',
     'Domain that passkeys and security keys are bound to; unset: the application chooses for security keys, within its permitted origins.',
     {},
-    parseDomain,
+    parseRpId,
   ),
   WEBAUTHN_RP_DISPLAY_NAME: text("Name of the site in the browser's dialog; the host of AUTH_SITE_URL when unset."),
   WEBAUTHN_RP_ORIGINS: list(
@@ -92,27 +93,3 @@ export const mfaSettings = (values: Values<typeof mfaVariables>) => ({
   trustedDevices: { ttlSeconds: values.MFA_TRUSTED_DEVICE_TTL, max: values.MFA_MAX_TRUSTED_DEVICES },
   attemptsPerMinute: values.MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY,
 })
-
-/** Origin of an Android app: SHA-256 of its signing certificate. */
-const ANDROID_APP = /^android:apk-key-hash:[\w-]{43}$/
-
-/** Half of the pair would leave the other half to the application. */
-export function mfaProblems(values: Values<typeof mfaVariables>): string[] {
-  const problems: string[] = []
-  const { WEBAUTHN_RP_ID: rpId, WEBAUTHN_RP_ORIGINS: origins } = values
-  if (Boolean(rpId) !== origins.length > 0) {
-    problems.push('AUTH_WEBAUTHN_RP_ID and AUTH_WEBAUTHN_RP_ORIGINS must be set together')
-  }
-  if (
-    !origins.every((origin) => ANDROID_APP.test(origin) || (URL.canParse(origin) && new URL(origin).origin === origin))
-  ) {
-    problems.push('AUTH_WEBAUTHN_RP_ORIGINS must be origins such as https://app.example, without a path')
-  }
-  return problems
-}
-
-function parseDomain(value: string): string {
-  const domain = value.trim().toLowerCase()
-  if (!/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/.test(domain)) throw new Error('must be a host name without scheme and port')
-  return domain
-}

@@ -2,6 +2,8 @@
 import type { openEgress } from '@services/common/egress/open-egress'
 import { isSecret, makeSecret } from '@services/common/webhooks/webhook-secret'
 import type { Kysely, Transaction } from 'kysely'
+import { isOwnAddress } from '../../../config/server.ts'
+import type { Config } from '../../../config.ts'
 import type { AuditAction } from '../../../core/audit/actions.ts'
 import { type Actor, type AuditDeps, type AuditLog, audit } from '../../../core/audit/audit.ts'
 import type { Encryption } from '../../../core/keys/encryption.ts'
@@ -32,6 +34,7 @@ const MAX_WEBHOOKS = 20
 const MAX_DESCRIPTION_LENGTH = 500
 
 export interface WebhookDeps extends AuditDeps {
+  config: Pick<Config, 'auditInDatabase' | 'server'>
   db: Kysely<DB>
   newId: () => string
   encryption: Encryption
@@ -186,7 +189,8 @@ function wanted(events: string[]): string[] {
 }
 
 /** Each connection is checked again. */
-async function requirePublic({ receivers }: WebhookDeps, url: string): Promise<void> {
+async function requirePublic({ config, receivers }: WebhookDeps, url: string): Promise<void> {
+  if (URL.canParse(url) && isOwnAddress(config.server, url)) throw invalid('url must not be an address of this service')
   try {
     await receivers.check(url)
   } catch (cause) {
