@@ -1,5 +1,6 @@
 import { countLockWaits } from '@services/common/testing/database/lock-waits'
 import { PATIENCE_MS } from '@services/common/testing/patience'
+import { perFile } from '@services/common/testing/per-file'
 import { describe, expect, onTestFinished, vi } from 'vitest'
 import { enrollTotp, withTotp } from '../test/second-factors.ts'
 import { test as base, startTestService, type TestService, toSignedIn } from '../test/service.ts'
@@ -7,15 +8,7 @@ import { deleteExpired, startHousekeeping } from './housekeeping.ts'
 
 /** `shared`: without a worker, for tests that ask after their own users alone. */
 const test = base.extend<object & { shared: TestService }>({
-  shared: [
-    // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of the fixtures a fixture uses from it
-    async ({}, use) => {
-      const service = await startTestService({ AUTH_WORKERS_ENABLED: 'false' })
-      await use(service)
-      await service.close()
-    },
-    { scope: 'file' },
-  ],
+  shared: perFile(() => startTestService({ AUTH_WORKERS_ENABLED: 'false' })),
 })
 
 /** Runs all kinds, also those that a process has run today. */

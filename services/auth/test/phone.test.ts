@@ -1,5 +1,6 @@
 // Everything a phone number can do: sign-up, sign-in by code and by password, change of number, reauthentication. The
 // gateway is an upstream on loopback that answers as Twilio does.
+import { perFile } from '@services/common/testing/per-file'
 import { test as base, describe, expect } from 'vitest'
 import { startTestService, type TestService } from './service.ts'
 import { type SmsUpstream, startSmsGateways } from './upstreams/sms-gateways.ts'
@@ -29,15 +30,7 @@ async function open(settings: Record<string, string> = {}) {
 }
 
 const test = base.extend<object & Fixture>({
-  phone: [
-    // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of the fixtures a fixture uses from it
-    async ({}, use) => {
-      const opened = await open()
-      await use(opened)
-      await opened.close()
-    },
-    { scope: 'file' },
-  ],
+  phone: perFile(() => open()),
 })
 
 let counter = 0

@@ -6,6 +6,7 @@ import { cloneTemplate } from '@services/common/testing/database/template-databa
 import { answerHolder, type HoldAnswer } from '@services/common/testing/http/held-answers'
 import { type Mailbox, startMailbox } from '@services/common/testing/mailbox'
 import { PATIENCE_MS } from '@services/common/testing/patience'
+import { perFile } from '@services/common/testing/per-file'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import { SignJWT } from 'jose'
 import { test as base, expect, inject } from 'vitest'
@@ -287,13 +288,5 @@ export const codeIn = (text: string): string => /code: (\d+)/.exec(text)?.[1] as
 
 /** `service`: one per file, with default settings. Tests that need others start their own. */
 export const test = base.extend<object & { service: TestService }>({
-  service: [
-    // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of the fixtures a fixture uses from it
-    async ({}, use) => {
-      const service = await startTestService()
-      await use(service)
-      await service.close()
-    },
-    { scope: 'file' },
-  ],
+  service: perFile(() => startTestService()),
 })

@@ -7,6 +7,7 @@ import { createTestClock, type TestClock } from '@services/common/testing/clock'
 import { pooledSettings } from '@services/common/testing/database/pooled'
 import { cloneTemplate } from '@services/common/testing/database/template-database'
 import { answerHolder, type HoldAnswer } from '@services/common/testing/http/held-answers'
+import { perFile } from '@services/common/testing/per-file'
 import type { FastifyInstance } from 'fastify'
 import { test as base, expect, inject } from 'vitest'
 import { createApp } from '../src/app.ts'
@@ -258,13 +259,5 @@ function resolve(url: string, path: string): string {
 
 /** `service`: one per file, with default settings. Tests that need others start their own. */
 export const test = base.extend<object & { service: TestService }>({
-  service: [
-    // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of the fixtures a fixture uses from it
-    async ({}, use) => {
-      const service = await startTestService()
-      await use(service)
-      await service.close()
-    },
-    { scope: 'file' },
-  ],
+  service: perFile(() => startTestService()),
 })

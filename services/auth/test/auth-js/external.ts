@@ -1,20 +1,13 @@
 // Signing in at providers, linking and unlinking, as the library does it in a browser.
 import { createHash } from 'node:crypto'
+import { perFile } from '@services/common/testing/per-file'
 import { describe, expect } from 'vitest'
 import { type OpenIdProvider, startOpenIdProvider, visitFrom } from '../openid-provider.ts'
 import { startTestService } from '../service.ts'
 import { test as base, clientOf, type FlowType, type Running, signIn } from './client.ts'
 
 const test = base.extend<object & { google: OpenIdProvider; external: Running }>({
-  google: [
-    // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of the fixtures a fixture uses from it
-    async ({}, use) => {
-      const google = await startOpenIdProvider()
-      await use(google)
-      await google.close()
-    },
-    { scope: 'file' },
-  ],
+  google: perFile(() => startOpenIdProvider()),
   external: [
     async ({ google }, use) => {
       const service = await startTestService({

@@ -1,5 +1,6 @@
 // GET and PUT /user, /reauthenticate, /logout: cases that no test beside the code shows.
 import { createHash } from 'node:crypto'
+import { perFile } from '@services/common/testing/per-file'
 import { describe, expect } from 'vitest'
 import { test as base, bearer, codeIn, linkPath, queryOf, startTestService, type TestService } from '../service.ts'
 
@@ -8,20 +9,14 @@ const PHONES = { AUTH_SMS_TEST_OTP: '4915100000001:111111,4915100000002:222222' 
 
 /** `strict`: wants a nonce and the current password for a new one. */
 const test = base.extend<object & { strict: TestService }>({
-  strict: [
-    // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of the fixtures a fixture uses from it
-    async ({}, use) => {
-      const service = await startTestService({
-        AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION: 'true',
-        AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD: 'true',
-        AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
-        AUTH_RATE_LIMIT_EMAIL_SENT: '1000',
-      })
-      await use(service)
-      await service.close()
-    },
-    { scope: 'file' },
-  ],
+  strict: perFile(() =>
+    startTestService({
+      AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION: 'true',
+      AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD: 'true',
+      AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
+      AUTH_RATE_LIMIT_EMAIL_SENT: '1000',
+    }),
+  ),
 })
 
 describe('a caller of GET /user', () => {

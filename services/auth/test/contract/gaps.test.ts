@@ -1,4 +1,5 @@
 // Defects of contract/auth-core.md 18 that no other test shows.
+import { perFile } from '@services/common/testing/per-file'
 import { describe, expect } from 'vitest'
 import { test as base, codeIn, startTestService, type TestService, toSignedIn } from '../service.ts'
 
@@ -6,18 +7,12 @@ const password = 'correct horse'
 const PHONE = '4915100000001'
 
 const test = base.extend<object & { service: TestService }>({
-  service: [
-    // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of the fixtures a fixture uses from it
-    async ({}, use) => {
-      const service = await startTestService({
-        AUTH_SMS_TEST_OTP: `${PHONE}:111111`,
-        AUTH_MAILER_EXTERNAL_HOSTS: 'eu.example',
-      })
-      await use(service)
-      await service.close()
-    },
-    { scope: 'file' },
-  ],
+  service: perFile(() =>
+    startTestService({
+      AUTH_SMS_TEST_OTP: `${PHONE}:111111`,
+      AUTH_MAILER_EXTERNAL_HOSTS: 'eu.example',
+    }),
+  ),
 })
 
 // contract/auth-core.md 18, BUG2 and the list after it: PUT /user and /resend do not check the pair as the others do.

@@ -1,4 +1,5 @@
 // Recipients of notifications, by change (contract/auth-platform.md 5.9).
+import { perFile } from '@services/common/testing/per-file'
 import { describe, expect } from 'vitest'
 import { test as base, codeIn, startTestService, type TestService } from '../service.ts'
 
@@ -20,15 +21,7 @@ const test = base.extend<object & { telling: TestService; silent: TestService }>
     },
     { scope: 'file' },
   ],
-  silent: [
-    // biome-ignore lint/correctness/noEmptyPattern: as above
-    async ({}, use) => {
-      const service = await startTestService(PHONES)
-      await use(service)
-      await service.close()
-    },
-    { scope: 'file' },
-  ],
+  silent: perFile(() => startTestService(PHONES)),
 })
 
 /** The kinds of notifications a user got, oldest first; all are written with the change, sent or not. */

@@ -1,5 +1,6 @@
 // GET and POST /verify: cases that no test beside the code shows.
 import { createHash } from 'node:crypto'
+import { perFile } from '@services/common/testing/per-file'
 import { describe, expect } from 'vitest'
 import { type Answer, fragmentOf, queryOf, startTestService, type TestService, test } from '../service.ts'
 
@@ -57,15 +58,7 @@ const follow = (service: TestService, { action_link }: Pick<Link, 'action_link'>
 const SIMPLE = { AUTH_MAILER_SECURE_EMAIL_CHANGE_ENABLED: 'false' }
 
 const simple = test.extend<{ service: TestService }>({
-  service: [
-    // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of the fixtures a fixture uses from it
-    async ({}, use) => {
-      const service = await startTestService(SIMPLE)
-      await use(service)
-      await service.close()
-    },
-    { scope: 'file' },
-  ],
+  service: perFile(() => startTestService(SIMPLE)),
 })
 
 describe('every kind', () => {

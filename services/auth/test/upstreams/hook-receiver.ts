@@ -1,4 +1,4 @@
-// A receiver of the hooks that send messages: on a real socket, with a mailbox of the questions that it was asked.
+// Receivers of hooks on real sockets, with the questions that they were asked: of those that send messages, and of any.
 import { Webhook } from 'standardwebhooks'
 import { expect } from 'vitest'
 import { startTestService, type TestService } from '../service.ts'
@@ -72,6 +72,31 @@ export async function startReceiver(): Promise<HookReceiver> {
       return questions()[index] as Question
     },
   }
+}
+
+/** Settings of hooks that are asked without a signature, by point as in their variables. */
+export const unsignedHooks = ({ url }: Pick<Upstream, 'url'>, ...points: string[]): Record<string, string> =>
+  Object.fromEntries(
+    points.flatMap((point) => [
+      [`AUTH_HOOK_${point}_ENABLED`, 'true'],
+      [`AUTH_HOOK_${point}_URI`, url],
+      [`AUTH_HOOK_${point}_UNSIGNED`, 'true'],
+    ]),
+  )
+
+export interface Decider<Asked> extends Upstream {
+  /** Sets what the hook does with the next questions. */
+  decide(how: (asked: Asked) => object | Promise<object>): void
+  asked(): Asked[]
+}
+
+/** A receiver that decides by the question. */
+export async function startDecider<Asked>(first: (asked: Asked) => object): Promise<Decider<Asked>> {
+  const receiver = await startUpstream(() => {})
+  const decide: Decider<Asked>['decide'] = (how) =>
+    receiver.answer(async (response, body) => answers(await how(JSON.parse(body)))(response, body))
+  decide(first)
+  return { ...receiver, decide, asked: () => receiver.requests.map(({ body }) => JSON.parse(body)) }
 }
 
 /** A service without a mail server and a gateway, whose messages the receiver sends. */

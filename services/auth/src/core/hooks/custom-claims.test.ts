@@ -1,3 +1,4 @@
+import { perFile } from '@services/common/testing/per-file'
 import { expect, onTestFinished, test } from 'vitest'
 import { type OpenIdProvider, signInAt, startOpenIdProvider } from '../../../test/openid-provider.ts'
 import { challenge, totpCode, withTotp } from '../../../test/second-factors.ts'
@@ -11,7 +12,8 @@ import {
   startTestService,
   type TestService,
 } from '../../../test/service.ts'
-import { startUpstream, type Upstream } from '../../../test/upstream.ts'
+import type { Upstream } from '../../../test/upstream.ts'
+import { type Decider, startDecider, unsignedHooks } from '../../../test/upstreams/hook-receiver.ts'
 import { ethereumWallet } from '../../../test/wallets.ts'
 import { PASSKEYS, signIn as signInByPasskey, withPasskey } from '../../../test/webauthn/passkeys.ts'
 
@@ -25,51 +27,16 @@ interface Question {
   claims: Record<string, unknown> & { sub: string; session_id: string; exp: number; iat: number }
 }
 
-interface Receiver extends Upstream {
-  /** Sets what the hook does with the next questions. */
-  decide(how: (asked: Question) => object | Promise<object>): void
-  asked(): Question[]
-}
-
 const answer = (claims: object) => ({ claims })
 const refuse = () => ({ error: { http_code: 403, message: 'no token today' } })
 
-async function startReceiver(): Promise<Receiver> {
-  const receiver = await startUpstream(() => {})
-  const decide: Receiver['decide'] = (how) =>
-    receiver.answer(async (response, body) => {
-      const reply = await how(JSON.parse(body))
-      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(reply))
-    })
-  decide(({ claims }) => answer(claims))
-  return { ...receiver, decide, asked: () => receiver.requests.map(({ body }) => JSON.parse(body)) }
-}
+const startReceiver = () => startDecider<Question>(({ claims }) => answer(claims))
 
-const settingsOf = ({ url }: Upstream) => ({
-  [`${POINT}_ENABLED`]: 'true',
-  [`${POINT}_URI`]: url,
-  [`${POINT}_UNSIGNED`]: 'true',
-})
+const settingsOf = (receiver: Upstream) => unsignedHooks(receiver, 'CUSTOM_ACCESS_TOKEN')
 
-const hooked = base.extend<object & { receiver: Receiver; google: OpenIdProvider; on: TestService }>({
-  receiver: [
-    // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of the fixtures a fixture uses from it
-    async ({}, use) => {
-      const receiver = await startReceiver()
-      await use(receiver)
-      await receiver.close()
-    },
-    { scope: 'file' },
-  ],
-  google: [
-    // biome-ignore lint/correctness/noEmptyPattern: as above
-    async ({}, use) => {
-      const google = await startOpenIdProvider()
-      await use(google)
-      await google.close()
-    },
-    { scope: 'file' },
-  ],
+const hooked = base.extend<object & { receiver: Decider<Question>; google: OpenIdProvider; on: TestService }>({
+  receiver: perFile(() => startReceiver()),
+  google: perFile(() => startOpenIdProvider()),
   on: [
     async ({ service, receiver, google }, use) => {
       const settings = {

@@ -2,6 +2,7 @@ import { test as base, expect } from 'vitest'
 import { challenge } from '../../../test/second-factors.ts'
 import { codeIn, startTestService, type TestService } from '../../../test/service.ts'
 import { startUpstream } from '../../../test/upstream.ts'
+import { unsignedHooks } from '../../../test/upstreams/hook-receiver.ts'
 import { type SmsUpstream, startSmsGateways } from '../../../test/upstreams/sms-gateways.ts'
 
 type Reply = [status: number, answer: object]
@@ -23,12 +24,6 @@ interface Hooked {
   decide(reply?: Reply): void
 }
 
-const hook = (point: string, url: string) => ({
-  [`AUTH_HOOK_${point}_ENABLED`]: 'true',
-  [`AUTH_HOOK_${point}_URI`]: url,
-  [`AUTH_HOOK_${point}_UNSIGNED`]: 'true',
-})
-
 const test = base.extend<object & { hooked: Hooked }>({
   hooked: [
     // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of the fixtures a fixture uses from it
@@ -43,8 +38,7 @@ const test = base.extend<object & { hooked: Hooked }>({
       const gateways = await startSmsGateways()
       const service = await startTestService({
         ...gateways.settings('twilio'),
-        ...hook('CUSTOM_ACCESS_TOKEN', receiver.url),
-        ...hook('MFA_VERIFICATION_ATTEMPT', receiver.url),
+        ...unsignedHooks(receiver, 'CUSTOM_ACCESS_TOKEN', 'MFA_VERIFICATION_ATTEMPT'),
         AUTH_MFA_PHONE_ENROLL_ENABLED: 'true',
         AUTH_MFA_PHONE_VERIFY_ENABLED: 'true',
         AUTH_SMS_MAX_PER_PREFIX: '1000/1h',

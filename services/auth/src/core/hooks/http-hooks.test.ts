@@ -1,4 +1,5 @@
 import { createPublicKey, generateKeyPairSync, verify } from 'node:crypto'
+import { perFile } from '@services/common/testing/per-file'
 import { Webhook } from 'standardwebhooks'
 import { describe, expect, onTestFinished } from 'vitest'
 import { test as base, type TestService } from '../../../test/service.ts'
@@ -10,15 +11,7 @@ const OTHER = `whsec_${Buffer.from('another secret of thirty-two byt').toString(
 const POINT = 'AUTH_HOOK_PASSWORD_VERIFICATION_ATTEMPT'
 
 const test = base.extend<object & { receiver: Upstream }>({
-  receiver: [
-    // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of the fixtures a fixture uses from it
-    async ({}, use) => {
-      const receiver = await startUpstream(json({}))
-      await use(receiver)
-      await receiver.close()
-    },
-    { scope: 'file' },
-  ],
+  receiver: perFile(() => startUpstream(json({}))),
 })
 
 /** The answer as a receiver writes it: with its content type. */

@@ -1,7 +1,9 @@
+import { perFile } from '@services/common/testing/per-file'
 import { test as base, describe, expect, onTestFinished } from 'vitest'
 import { type OpenIdProvider, signInAt, startOpenIdProvider } from '../../../test/openid-provider.ts'
 import { type Answer, codeIn, fragmentOf, startTestService, type TestService } from '../../../test/service.ts'
-import { startUpstream, type Upstream } from '../../../test/upstream.ts'
+import type { Upstream } from '../../../test/upstream.ts'
+import { startDecider, unsignedHooks } from '../../../test/upstreams/hook-receiver.ts'
 import { ethereumWallet } from '../../../test/wallets.ts'
 import { PASSKEYS, SITE } from '../../../test/webauthn/passkeys.ts'
 import { createSecurityKey } from '../../../test/webauthn/security-key.ts'
@@ -18,53 +20,26 @@ interface Receiver extends Upstream {
   asked(name: Name): any[]
 }
 
+// biome-ignore lint/suspicious/noExplicitAny: as above
+type Asked = { metadata: { name: Name }; user: any }
+
 async function startReceiver(): Promise<Receiver> {
-  const receiver = await startUpstream(() => {})
+  const receiver = await startDecider<Asked>(() => ({}))
   const refuse: Receiver['refuse'] = (refusals) => {
     receiver.requests.length = 0
-    receiver.answer((response, body) => {
-      const error = refusals[JSON.parse(body).metadata.name as Name]
-      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ error }))
-    })
+    receiver.decide(({ metadata }) => ({ error: refusals[metadata.name] }))
   }
-  refuse({})
-  const questions = () => receiver.requests.map(({ body }) => JSON.parse(body))
-  const asked = (name: Name) => questions().flatMap(({ metadata, user }) => (metadata.name === name ? [user] : []))
+  const asked = (name: Name) => receiver.asked().flatMap(({ metadata, user }) => (metadata.name === name ? [user] : []))
   return { ...receiver, refuse, asked }
 }
 
-const settingsOf = ({ url }: Upstream) =>
-  Object.fromEntries(
-    Object.values(NAMES).flatMap((point) => [
-      [`AUTH_HOOK_${point}_ENABLED`, 'true'],
-      [`AUTH_HOOK_${point}_URI`, url],
-      [`AUTH_HOOK_${point}_UNSIGNED`, 'true'],
-    ]),
-  )
-
 const test = base.extend<object & { receiver: Receiver; google: OpenIdProvider; on: TestService }>({
-  receiver: [
-    // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of the fixtures a fixture uses from it
-    async ({}, use) => {
-      const receiver = await startReceiver()
-      await use(receiver)
-      await receiver.close()
-    },
-    { scope: 'file' },
-  ],
-  google: [
-    // biome-ignore lint/correctness/noEmptyPattern: as above
-    async ({}, use) => {
-      const google = await startOpenIdProvider()
-      await use(google)
-      await google.close()
-    },
-    { scope: 'file' },
-  ],
+  receiver: perFile(() => startReceiver()),
+  google: perFile(() => startOpenIdProvider()),
   on: [
     async ({ receiver, google }, use) => {
       const on = await startTestService({
-        ...settingsOf(receiver),
+        ...unsignedHooks(receiver, ...Object.values(NAMES)),
         ...google.settings('GOOGLE'),
         ...PASSKEYS,
         AUTH_PASSKEY_SIGNUP_ENABLED: 'true',

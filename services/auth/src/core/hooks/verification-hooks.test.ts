@@ -1,19 +1,14 @@
+import { perFile } from '@services/common/testing/per-file'
 import { describe, expect } from 'vitest'
 import { challenge, type SecondUser, signInAgain, totpCode, withTotp } from '../../../test/second-factors.ts'
 import { type Answer, test as base, type TestService } from '../../../test/service.ts'
 import { json, startUpstream, type Upstream } from '../../../test/upstream.ts'
+import { unsignedHooks } from '../../../test/upstreams/hook-receiver.ts'
 
 const password = 'correct horse'
 const POINTS = ['PASSWORD_VERIFICATION_ATTEMPT', 'MFA_VERIFICATION_ATTEMPT']
 
-const settingsOf = ({ url }: Upstream) =>
-  Object.fromEntries(
-    POINTS.flatMap((point) => [
-      [`AUTH_HOOK_${point}_ENABLED`, 'true'],
-      [`AUTH_HOOK_${point}_URI`, url],
-      [`AUTH_HOOK_${point}_UNSIGNED`, 'true'],
-    ]),
-  )
+const settingsOf = (receiver: Upstream) => unsignedHooks(receiver, ...POINTS)
 
 type Respond = Parameters<Upstream['answer']>[0]
 const answers =
@@ -25,15 +20,7 @@ const answers =
 const fails: Respond = (response) => void response.writeHead(500).end()
 
 const test = base.extend<object & { receiver: Upstream; on: TestService }>({
-  receiver: [
-    // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of the fixtures a fixture uses from it
-    async ({}, use) => {
-      const receiver = await startUpstream(answers({}))
-      await use(receiver)
-      await receiver.close()
-    },
-    { scope: 'file' },
-  ],
+  receiver: perFile(() => startUpstream(answers({}))),
   on: [
     async ({ service, receiver }, use) => {
       const on = await service.with(settingsOf(receiver))

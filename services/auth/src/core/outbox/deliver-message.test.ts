@@ -1,5 +1,6 @@
 import type { QueueJob } from '@services/common/queue/run-job'
 import { createLogger } from '@services/common/telemetry/logger'
+import { perFile } from '@services/common/testing/per-file'
 import { describe, expect } from 'vitest'
 import { test as base, startTestService, type TestService } from '../../../test/service.ts'
 import { TemporaryFailure } from '../../adapters/delivery-failures.ts'
@@ -11,15 +12,7 @@ import { createSilentGroups } from './silent-groups.ts'
 
 /** `idle`: a service whose worker runs elsewhere, so that a message waits for the test's own attempt. */
 const test = base.extend<object & { idle: TestService }>({
-  idle: [
-    // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of the fixtures a fixture uses from it
-    async ({}, use) => {
-      const service = await startTestService({ AUTH_WORKERS_ENABLED: 'false' })
-      await use(service)
-      await service.close()
-    },
-    { scope: 'file' },
-  ],
+  idle: perFile(() => startTestService({ AUTH_WORKERS_ENABLED: 'false' })),
 })
 
 const NOBODY = '11111111-1111-4111-8111-111111111111'

@@ -1,4 +1,4 @@
-import { type Kysely, sql } from 'kysely'
+import { type Kysely, type Selectable, sql } from 'kysely'
 import type { IdentityJson, User } from '../../core/users/users.store.ts'
 import type { DB, Metadata } from '../../db/tables.ts'
 
@@ -28,20 +28,12 @@ export interface UserRow {
 export type IdentityRow = Omit<IdentityJson, 'email'>
 
 /** A passkey as JSON for PostgreSQL. */
-export interface PasskeyRow {
-  id: string
-  user_id: string
-  credential_id: string
+export type PasskeyRow = Omit<
+  Selectable<DB['passkeys']>,
+  'public_key' | 'warned_at' | 'last_used_at' | 'created_at'
+> & {
   /** Hexadecimal form of bytea. */
   public_key: string
-  friendly_name: string
-  attestation: string
-  aaguid: string
-  sign_count: number
-  transports: string[]
-  backup_eligible: boolean
-  backed_up: boolean
-  user_verified: boolean
   last_used_at: string | null
   created_at: string
 }

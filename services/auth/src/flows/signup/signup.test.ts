@@ -1,16 +1,9 @@
+import { perFile } from '@services/common/testing/per-file'
 import { describe, expect } from 'vitest'
 import { test as base, linkPath, startTestService, type TestService } from '../../../test/service.ts'
 
 const test = base.extend<object & { autoconfirm: TestService }>({
-  autoconfirm: [
-    // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of the fixtures a fixture uses from it
-    async ({}, use) => {
-      const service = await startTestService({ AUTH_MAILER_AUTOCONFIRM: 'true' })
-      await use(service)
-      await service.close()
-    },
-    { scope: 'file' },
-  ],
+  autoconfirm: perFile(() => startTestService({ AUTH_MAILER_AUTOCONFIRM: 'true' })),
 })
 
 const password = 'correct horse'
