@@ -69,9 +69,9 @@ describe('users create', () => {
     expect(user).toMatchObject({ email: 'made@example.com', role: 'editor' })
     const session = await signIn(service, 'made@example.com', password)
     expect([session.status, session.body.user.id]).toEqual([200, user.id])
-    const { body } = await service.get('/admin/audit', service.admin)
-    const entry = body.find(({ payload }: { payload: { action: string } }) => payload.action === 'user_signedup')
-    expect(entry.payload).toMatchObject({ actor_username: 'cli', traits: { user_id: user.id } })
+    const { body } = await service.get('/admin/audit?query=action:user_signedup&per_page=1000', service.admin)
+    const named = ({ payload }: { payload: { traits?: { user_id?: string } } }) => payload.traits?.user_id === user.id
+    expect(body.find(named)?.payload).toMatchObject({ actor_username: 'cli' })
   })
 
   test('without a password there is none, and a refusal is one line', async ({ service }) => {

@@ -13,9 +13,10 @@ afterAll(() => receiver.close())
 
 const settingsOf = (point: HookPoint, more: Record<string, string> = {}) =>
   Object.fromEntries(
-    Object.entries({ ENABLED: 'true', URI: `${receiver.url}/hook`, SECRETS: `v1,${HOOK_SECRET}`, ...more }).map(
-      ([name, value]) => [`AUTH_HOOK_${HOOK_POINTS[point]}_${name}`, value],
-    ),
+    Object.entries({
+      ...{ ENABLED: 'true', URI: `${receiver.url}/hook`, SECRETS: `v1,${HOOK_SECRET}`, TIMEOUT: '15s' },
+      ...more,
+    }).map(([name, value]) => [`AUTH_HOOK_${HOOK_POINTS[point]}_${name}`, value]),
   )
 
 async function hookTest(line: string, settings: Record<string, string>, respond: Respond = answers({})) {
@@ -81,7 +82,7 @@ describe('a failure is explained', () => {
     ['one that hangs', () => {}, 'maximum time', 'firewall'],
     ['one that breaks off', (response) => void response.destroy(), 'maximum retries', 'reached'],
   ])('%s', async ([, respond, problem, remedy]) => {
-    const settings = settingsOf('send-email', { TIMEOUT: '1s', ATTEMPTS: '1' })
+    const settings = settingsOf('send-email', { ATTEMPTS: '1', ...(problem === 'maximum time' && { TIMEOUT: '1s' }) })
     const { code, stdout, stderr } = await hookTest('send-email', settings, respond)
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     expect(stderr).toMatch(new RegExp(`${problem}.*\n.*${remedy}`))

@@ -14,6 +14,7 @@ import { createApp } from '../src/app.ts'
 import { type Config, readConfig } from '../src/config.ts'
 import { type Deps, makeDeps, openDeps, SCHEMA } from '../src/deps.ts'
 import { startWorker } from '../src/worker.ts'
+import { withPatientHooks } from './upstreams/patient-hooks.ts'
 
 export const SECRET = 'a-secret-of-the-tests-with-32-bytes-or-more'
 
@@ -92,7 +93,7 @@ function settingsFor(databaseUrl: string, settings: Record<string, string> = {})
     AUTH_API_MAX_REQUEST_DURATION: `${PATIENCE_MS / 1000}`,
     ...settings,
   }
-  return readConfig(pooledSettings('AUTH_', given)).config
+  return readConfig(pooledSettings('AUTH_', withPatientHooks(given))).config
 }
 
 /** Two slots of a queue are enough for a race, and one domain has half of those for messages. */

@@ -111,19 +111,19 @@ test('a hook that quotes addresses, codes and link tokens leaves none in the sta
   expect(reason).toBe('the hook refused it: … pkce_… … … …')
 })
 
-test('a hook that hangs is the error of the request after its time limit', async ({
-  waiting: { service, receiver },
-}) => {
+test('a hook that hangs is the error of the request after its time limit', async ({ waiting }) => {
+  const { receiver } = waiting
+  const service = await waiting.service.with({ AUTH_HOOK_SEND_EMAIL_TIMEOUT: '1s' })
   receiver.answer(() => {})
   expect(await service.post('/otp', { email: 'hangs@example.com' })).toMatchObject({
     status: 422,
     body: { error_code: 'hook_timeout', msg: 'Failed to reach hook within maximum time of 1.000000 seconds' },
   })
+  await service.close()
 })
 
 test('requests at once all ask the hook, and none waits for the answer to another', async ({ waiting }) => {
-  const { receiver } = waiting
-  const service = await waiting.service.with({ AUTH_HOOK_SEND_EMAIL_TIMEOUT: '15s' })
+  const { service, receiver } = waiting
   const held: (() => void)[] = []
   receiver.answer((response, body) => {
     held.push(() => answers({})(response, body))
@@ -131,7 +131,6 @@ test('requests at once all ask the hook, and none waits for the answer to anothe
   })
   const requests = [1, 2, 3].map((i) => service.post('/otp', { email: `at-once-${i}@example.com` }))
   expect((await Promise.all(requests)).map(({ status }) => status)).toEqual([200, 200, 200])
-  await service.close()
 })
 
 test('a hook may ask the service about the user meanwhile, whose row no transaction holds', async ({

@@ -55,7 +55,6 @@ export async function startReceiver(): Promise<HookReceiver> {
           ENABLED: 'true',
           URI: `${upstream.url}/hook`,
           SECRETS: `v1,${HOOK_SECRET}`,
-          TIMEOUT: '1s',
           ...more,
         }).map(([name, value]) => [`AUTH_HOOK_SEND_${point}_${name}`, value]),
       ),

@@ -50,7 +50,6 @@ async function hooksOf(service: TestService, name: string, settings: Record<stri
   const own = await service.with({
     [`${POINT}_ENABLED`]: 'true',
     [`${POINT}_URI`]: `pg-functions://postgres/app/${name}`,
-    [`${POINT}_TIMEOUT`]: '15s',
     ...settings,
   })
   onTestFinished(() => own.close())

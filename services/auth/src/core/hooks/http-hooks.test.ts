@@ -31,7 +31,6 @@ async function ask(
     [`${POINT}_ENABLED`]: 'true',
     [`${POINT}_URI`]: `${receiver.url}/hook?key=hidden`,
     [`${POINT}_SECRETS`]: `v1,${SECRET}`,
-    [`${POINT}_TIMEOUT`]: '14s',
     ...settings,
   })
   onTestFinished(() => own.close())

@@ -180,6 +180,7 @@ test.for(Object.entries(WAYS))(
 
 describe('neither hook is asked', () => {
   test('by an address that has a user', async ({ on, receiver, google }) => {
+    receiver.refuse({})
     await on.signedIn('has-one@example.com')
     await on.post('/signup', { email: 'repeats@example.com', password })
     await on.post('/invite', { email: 'invited@example.com' }, on.admin)

@@ -77,7 +77,7 @@ const rowsOf = async (table: 'passkeys' | 'used_passkey_challenges') =>
 
 /** Audit entries of an action, with the traits. */
 async function audited(action: string, userId: string) {
-  const { body } = await service.get(`/admin/audit?query=action:${action}`, service.admin)
+  const { body } = await service.get(`/admin/audit?query=action:${action}&per_page=1000`, service.admin)
   return body.filter(({ payload }: { payload: { actor_id: string; traits?: { user_id?: string } } }) =>
     [payload.actor_id, payload.traits?.user_id].includes(userId),
   )
