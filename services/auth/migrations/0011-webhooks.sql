@@ -19,6 +19,19 @@ create table {{prefix}}webhooks (
   updated_at timestamptz not null
 );
 
+-- A user as the events of one transaction show it: once for all of them, of which there may be thousands.
+create table {{prefix}}event_users (
+  id uuid primary key,
+  user_id uuid not null,
+  data jsonb not null,
+  created_at timestamptz not null
+);
+
+-- Erasure.
+create index {{prefix}}event_users_user_id_idx on {{prefix}}event_users (user_id);
+-- Housekeeping.
+create index {{prefix}}event_users_created_at_idx on {{prefix}}event_users (created_at);
+
 -- An event for one receiver. No foreign keys: their locks on the receiver's row would be taken by every sign-in. Rows
 -- of a deleted receiver are deleted with it and by housekeeping.
 create table {{prefix}}webhook_deliveries (
@@ -31,6 +44,8 @@ create table {{prefix}}webhook_deliveries (
   event text not null,
   -- Without personal data once the user is deleted.
   data jsonb not null,
+  -- The `user` of the event, where `data` has none. Its row has the same created_at.
+  event_user_id uuid,
   state text not null default 'waiting' check (state in ('waiting', 'delivered', 'failed')),
   attempts integer not null default 0,
   attempts_before integer not null default 0, -- those before it was sent again by hand

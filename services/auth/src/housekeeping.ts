@@ -21,7 +21,12 @@ import { cancelExpiredChanges } from './core/users/addresses.store.ts'
 import { deleteIdleAnonymousUsers } from './core/users/anonymous-users.store.ts'
 import { deleteExpiredSendGaps } from './core/verification-messages/send-gaps.store.ts'
 import { deleteExpiredUses } from './core/web3/used-messages.store.ts'
-import { deleteOldDeliveries, deleteOrphans, failExpired } from './core/webhooks/deliveries.store.ts'
+import {
+  deleteOldDeliveries,
+  deleteOldEventUsers,
+  deleteOrphans,
+  failExpired,
+} from './core/webhooks/deliveries.store.ts'
 import { deleteDecoys } from './db/decoy-rows.store.ts'
 import { claimRun, isRunDue, setDue } from './db/shared-runs.store.ts'
 import type { Deps } from './deps.ts'
@@ -97,6 +102,7 @@ function kindsOf(deps: Deps, log: Logger): Kinds {
     },
     'given up events': { begin: () => repeatBatch((limit) => failExpired(db, now(), limit)) },
     'old events': { begin: () => deleteOldDeliveries(db, ago(webhooks.keepSeconds)) },
+    'users of old events': { begin: () => deleteOldEventUsers(db, ago(webhooks.keepSeconds)) },
     'events for deleted webhooks': { everyMs: DAY_MS, begin: () => deleteOrphans(db, now()) },
     ...(auditKeepSeconds
       ? { 'audit entries': { begin: () => deleteOldAuditEntries(db, ago(auditKeepSeconds)) } }

@@ -3,8 +3,9 @@
 import { writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { countLockWaits } from '@services/common/testing/database/lock-waits'
 import pg from 'pg'
-import { beforeAll, expect, onTestFinished, test } from 'vitest'
+import { beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { EVENTS } from '../src/core/webhooks/events.ts'
 import { deleteExpired } from '../src/housekeeping.ts'
 import { freshEmail, remove } from './admin.ts'
@@ -514,11 +515,8 @@ const byAdminUser = async () => {
 }
 
 async function lockedOut(email: string): Promise<number> {
-  const { rows } = await service.deps.pool.query(
-    `select from webhook_deliveries where event = 'security.locked_out' and data -> 'user' ->> 'email' = $1`,
-    [email],
-  )
-  return rows.length
+  const all = await storedEvents(service)
+  return all.filter(({ event, data }) => event === 'security.locked_out' && data.user.email === email).length
 }
 
 /** Text of an event, as the table has it. */
@@ -543,11 +541,9 @@ test('the user of an event is as an admin sees it, and nothing is secret', async
   const [event] = await eventsDuring(service, () => asAdmin(userId, { user_metadata: { a: 1 } }))
   const { body } = (await service.get(`/admin/users/${userId}`, service.admin)) as Answer
   expect(event?.data.user).toEqual(body)
-  const { rows } = await service.deps.pool.query('select data::text from webhook_deliveries where user_id = $1', [
-    userId,
-  ])
+  const ofUser = (await storedEvents(service)).filter(({ user_id }) => user_id === userId)
   const { rows: stored } = await service.deps.pool.query('select password_hash from users where id = $1', [userId])
-  const texts = rows.map(({ data }) => data).join()
+  const texts = JSON.stringify(ofUser)
   expect(texts).toContain(email)
   for (const secret of [totp.secret, ...recoveryCodes, stored[0].password_hash]) expect(texts).not.toContain(secret)
 })
@@ -567,6 +563,77 @@ test.for<[string, object]>([
   for (const { data } of rows) expect(data.user).toEqual({ id: userId })
   expect(JSON.stringify(rows)).not.toMatch(new RegExp(`${email}|Ada`))
   expect(rows.find(({ event }) => event === 'session.created').data.session).toEqual({ id: expect.any(String) })
+  const shown = await service.deps.pool.query('select from event_users where user_id = $1', [userId])
+  expect(shown.rowCount).toBe(0)
+})
+
+test.for<[string, string, () => Promise<{ userId: string; act: () => Promise<unknown> }>]>([
+  [
+    'a sign-in',
+    SIGNED_IN,
+    async () => {
+      const { userId, email } = await byUser()
+      return { userId, act: () => signInAgain(service, email) }
+    },
+  ],
+  [
+    'a message that is given up',
+    'message.failed',
+    async () => {
+      const { userId, email } = await byUser()
+      await service.mailbox.answer(550)
+      onTestFinished(() => service.mailbox.accept())
+      await post('/magiclink', { email })
+      await service.settled()
+      const { messages } = (await service.get(`/admin/messages?user_id=${userId}`, service.admin)).body
+      return { userId, act: () => post(`/admin/messages/${messages[0].id}/retry`, {}, service.admin) }
+    },
+  ],
+])('%s that waits for another change shows the user as that left it', async ([, event, prepare]) => {
+  const { userId, act } = await prepare()
+  const other = new pg.Client({ connectionString: service.deps.config.database.url })
+  await other.connect()
+  onTestFinished(() => other.end())
+  const [told] = await eventsDuring(service, async () => {
+    await other.query('begin')
+    const change = `user_metadata = '{"left": 1}', updated_at = updated_at + interval '1 ms'`
+    await other.query(`update users set ${change} where id = $1`, [userId])
+    const acting = act()
+    await expect.poll(() => countLockWaits(other)).toBeGreaterThan(0)
+    await other.query('commit')
+    await acting
+  })
+  expect(told).toMatchObject({ event, data: { user: { id: userId, user_metadata: { left: 1 } } } })
+})
+
+test('an account that comes into use while its address is released keeps it, or has its event', async () => {
+  const email = freshEmail()
+  const { body } = await post('/signup', { email, password })
+  await service.settled()
+  const query = pg.Client.prototype.query as (...given: unknown[]) => Promise<unknown>
+  const comesIntoUse = `insert into sessions (id, user_id, amr, refreshed_at, created_at)
+    select gen_random_uuid(), id, '[]', created_at, created_at from users where id = '${body.id}'`
+  let isInUse = false
+  const spy = vi.spyOn(pg.Client.prototype, 'query').mockImplementation(async function (
+    this: pg.Client,
+    ...given: unknown[]
+  ) {
+    const result = await Reflect.apply(query, this, given)
+    const [{ text, values }] = given as [{ text?: string; values?: unknown[] }]
+    if (!isInUse && text?.endsWith('for update') && text.includes('email_vouched') && values?.includes(email)) {
+      isInUse = true
+      await service.deps.pool.query(comesIntoUse)
+    }
+    return result
+  } as never)
+  const link = { type: 'magiclink', email }
+  const events = await eventsDuring(service, async () => {
+    await post('/admin/generate_link', link, service.admin).finally(() => spy.mockRestore())
+    expect(isInUse).toBe(true)
+  })
+  const { rows } = await service.deps.pool.query('select email from users where id = $1', [body.id])
+  const changed = events.filter(({ event, user_id }) => event === 'email.changed' && user_id === body.id)
+  expect(changed).toHaveLength(rows[0].email === null ? 1 : 0)
 })
 
 test.each([

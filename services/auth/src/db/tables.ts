@@ -31,6 +31,7 @@ export interface DB {
   custom_providers: CustomProvidersTable
   webhooks: WebhooksTable
   webhook_deliveries: WebhookDeliveriesTable
+  event_users: { id: string; user_id: string; data: MetadataColumn; created_at: Date }
 }
 
 export const TABLES = [
@@ -46,7 +47,7 @@ export const TABLES = [
     'used_web3_messages',
   ] as const),
   ...(['passkeys', 'used_passkey_challenges', 'custom_providers'] as const),
-  ...(['webhooks', 'webhook_deliveries'] as const),
+  ...(['webhooks', 'webhook_deliveries', 'event_users'] as const),
 ] satisfies readonly (keyof DB)[]
 
 export type Metadata = Record<string, unknown>
@@ -443,6 +444,7 @@ interface WebhookDeliveriesTable {
   user_id: string | null
   event: string
   data: MetadataColumn
+  event_user_id: string | null
   state: Generated<DeliveryState>
   attempts: Generated<number>
   attempts_before: Generated<number>

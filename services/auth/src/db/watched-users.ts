@@ -7,6 +7,11 @@ import type { DB } from './tables.ts'
 export type Note =
   /** Why sessions of the user end in this transaction. */
   | { userId: string; sessionsEnd: SessionEnd }
+  /** Sessions of the user that have ended, as a JSON array. */
+  | { userId: string; endedSessions: string; count: number }
+  | { userId: string; newSession: object }
+  /** The user is deleted or anonymised. */
+  | { userId: string; isDeleted: true }
   /** An event beside the differences. */
   | { userId: string | null; event: string; about: object }
 
@@ -24,10 +29,12 @@ export type SessionEnd =
 
 export interface UserWatch {
   isOn(): boolean
-  /** Remembers the user as it is now, for a comparison before the commit; a user that does not exist yet is `new`. */
-  begin(trx: Transaction<DB>, userId: string, state?: 'new'): Promise<void>
-  /** Whether the transaction compares this user. */
-  compares(db: Kysely<DB>, userId: string): boolean
+  /** Whether a receiver wants the event, as this process knows. */
+  wants(event: string): boolean
+  /** Remembers the users as they are now, for a comparison before the commit; those that do not exist yet are `new`. */
+  begin(trx: Transaction<DB>, userIds: readonly string[], state?: 'new'): Promise<void>
+  /** Whether the transaction has begun with this user. */
+  follows(db: Kysely<DB>, userId: string): boolean
   note(trx: Transaction<DB>, note: Note): Promise<void>
   /** Events were committed that no comparison wrote. */
   tell(): void
@@ -43,29 +50,31 @@ const watchOf = (db: Kysely<DB>): UserWatch | undefined => {
 
 export const watchUsers = (db: Kysely<DB>, watch: UserWatch): void => void watches.set(db.getExecutor().adapter, watch)
 
-/** Whether events are wanted, so that a change without a lock must take one. */
+/** Whether events are wanted or stored, so that a change without a lock must take one. */
 export const isWatched = (db: Kysely<DB>): boolean => watchOf(db) !== undefined
 
+/** Whether a receiver wants the event: another one is not worth a statement. */
+export const wantsEvent = (db: Kysely<DB>, event: string): boolean => watchOf(db)?.wants(event) ?? false
+
 /** Call it with the user's row locked, before the first change. */
-export async function beginChange(trx: Transaction<DB>, userId: string): Promise<void> {
-  await watchOf(trx)?.begin(trx, userId)
+export const beginChange = (trx: Transaction<DB>, userId: string): Promise<void> => beginChanges(trx, [userId])
+
+export async function beginChanges(trx: Transaction<DB>, userIds: readonly string[]): Promise<void> {
+  await watchOf(trx)?.begin(trx, userIds)
 }
 
 /** Call it before the user is inserted. */
 export async function beginCreation(trx: Transaction<DB>, userIds: readonly string[]): Promise<void> {
-  const watch = watchOf(trx)
-  if (watch) for (const id of userIds) await watch.begin(trx, id, 'new')
+  await watchOf(trx)?.begin(trx, userIds, 'new')
 }
 
 export async function noteChange(trx: Transaction<DB>, note: Note): Promise<void> {
   await watchOf(trx)?.note(trx, note)
 }
 
-/** Whether events are wanted of a change that no comparison of this handle will show. */
-export function isUnseen(db: Kysely<DB>, userId: string): boolean {
-  const watch = watchOf(db)
-  return watch !== undefined && !watch.compares(db, userId)
-}
+/** Whether this transaction writes the user's events before its commit. */
+export const isFollowed = (db: Kysely<DB>, userId: string): db is Transaction<DB> =>
+  watchOf(db)?.follows(db, userId) ?? false
 
 /** Call it after the commit of events that the caller's own statement wrote. */
 export const announceEvents = (db: Kysely<DB>): void => watchOf(db)?.tell()

@@ -21,7 +21,11 @@ export async function addPausedReceiver(service: TestService, events = ['*']): P
 /** Events in their order, those after `after` alone. */
 export async function storedEvents({ deps }: TestService, after = 0): Promise<(StoredEvent & { position: number })[]> {
   const { rows } = await deps.pool.query(
-    'select position, id, event, user_id, data from webhook_deliveries where position > $1 order by position',
+    `select position, event.id, event, event.user_id,
+       case when shown.id is null then event.data
+         else event.data || jsonb_build_object('user', shown.data) end as data
+     from webhook_deliveries event left join event_users shown on shown.id = event_user_id
+     where position > $1 order by position`,
     [after],
   )
   return rows

@@ -12,7 +12,7 @@ import { SEALED } from '../keys/sealed-columns.ts'
 import { restartLifetime } from '../one-time-tokens/one-time-tokens.store.ts'
 import { findQueuedMessage, markDropped, markSent, REPLACED, recordFailure } from './messages.store.ts'
 import { MESSAGE_QUEUES, type MessageContent, type MessageJob, type MessagePart } from './outbox.ts'
-import { reportFailed } from './report-failed.ts'
+import { lockReported, reportFailed } from './report-failed.ts'
 import { NotAttempted, type SilentGroups } from './silent-groups.ts'
 
 /**
@@ -71,6 +71,7 @@ export async function deliverMessage(deps: DeliveryDeps, job: QueueJob<MessageJo
       throw error
     }
     await db.transaction().execute(async (trx) => {
+      await lockReported(trx, message)
       await recordFailure(trx, message.id, failure)
       await reportFailed(trx, { ...message, last_error: failure.error })
     })

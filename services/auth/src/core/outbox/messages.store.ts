@@ -153,7 +153,8 @@ export const deleteOldMessages = (db: Kysely<DB>, state: MessageState, before: D
 
 /**
  * Fails queued messages that had no attempt since `before`, which is longer than any queue retries. Their job was lost:
- * its last worker was killed, or the queue was emptied. A failed message is listed and can be sent again.
+ * its last worker was killed, or the queue was emptied. A failed message is listed and can be sent again. Its user is
+ * locked, and those that are locked elsewhere have the next round.
  */
 export async function failForgottenMessages(
   trx: Transaction<DB>,
@@ -161,18 +162,18 @@ export async function failForgottenMessages(
   now: Date,
   limit: number,
 ): Promise<FailedMessage[]> {
-  const forgotten = trx
-    .selectFrom('messages')
-    .select('id')
-    .where('state', '=', 'queued')
-    .where('created_at', '<', before)
-    .where('updated_at', '<', before)
-    .limit(limit)
-  return trx
-    .updateTable('messages')
-    .set({ state: 'failed', last_error: 'its job was lost', updated_at: now })
-    .where('id', 'in', forgotten)
-    .where('state', '=', 'queued')
-    .returning(['id', 'user_id', 'channel', 'kind', 'lifetime_seconds', 'last_error'])
-    .execute()
+  const [messages, users] = [sql.table('messages'), sql.table('users')]
+  const { rows } = await sql<FailedMessage>`
+    with forgotten as (
+      select id, user_id from ${messages}
+      where state = 'queued' and created_at < ${before} and updated_at < ${before} limit ${limit}
+    ), owners as (
+      select id from ${users} where id in (select user_id from forgotten) order by id for no key update skip locked
+    )
+    update ${messages} set state = 'failed', last_error = 'its job was lost', updated_at = ${now}
+    where state = 'queued' and id in (
+      select id from forgotten
+      where user_id in (select id from owners) or not exists (select from ${users} u where u.id = forgotten.user_id))
+    returning id, user_id, channel, kind, lifetime_seconds, last_error`.execute(trx)
+  return rows
 }

@@ -1,8 +1,9 @@
 import { BATCH, deleteInBatches } from '@services/common/housekeeping/delete-in-batches'
 import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely'
+import { deleteSessions } from '../../db/ended-sessions.store.ts'
 import type { Position } from '../../db/position.ts'
 import type { DB } from '../../db/tables.ts'
-import { beginChange, isWatched, noteChange } from '../../db/watched-users.ts'
+import { noteChange, wantsEvent } from '../../db/watched-users.ts'
 import {
   type Choice,
   EVERY,
@@ -53,25 +54,17 @@ export async function endSessionAndDevices(
   id: string,
 ): Promise<boolean> {
   const ends = isSessionOrReplaced(limits, id)
-  const { numDeletedRows } = await trx
-    .with('ended_devices', (db) => endingDevices(db, userId, ofSession(id)))
+  const ended = await deleteSessions(trx, sql`user_id = ${userId} and ${ends}`, {
+    ended_devices: endingDevices(trx, userId, ofSession(id)),
     // One statement changes a row once: the ended sessions are not lowered before.
-    .with('lowered', (db) => loweringBegun(db, userId).where(sql<boolean>`not ${ends}`))
-    .deleteFrom('sessions')
-    .where('user_id', '=', userId)
-    .where(ends)
-    .executeTakeFirstOrThrow()
-  return numDeletedRows > 0n
+    lowered: loweringBegun(trx, userId).where(sql<boolean>`not ${ends}`),
+  })
+  return ended > 0
 }
 
 /** Ends a session of this user; false when there is none. */
 export async function endSession(trx: Transaction<DB>, limits: Limits, userId: string, id: string): Promise<boolean> {
-  const { numDeletedRows } = await trx
-    .deleteFrom('sessions')
-    .where('user_id', '=', userId)
-    .where(isSessionOrReplaced(limits, id))
-    .executeTakeFirstOrThrow()
-  return numDeletedRows > 0n
+  return (await deleteSessions(trx, sql`user_id = ${userId} and ${isSessionOrReplaced(limits, id)}`)) > 0
 }
 
 /** Ends all sessions of a user, or all but one, and the trusted devices. Returns the number of sessions. */
@@ -82,15 +75,12 @@ export const endSessions = (trx: Transaction<DB>, userId: string, exceptId?: str
 export const endOtherSessions = (trx: Transaction<DB>, userId: string, sessionId: string): Promise<number> =>
   endAllBut(trx, userId, sessionId, exceptOfSession(sessionId))
 
-async function endAllBut(trx: Transaction<DB>, userId: string, exceptId: string | undefined, devices: Choice) {
-  let query = trx
-    .with('ended_devices', (db) => endingDevices(db, userId, devices))
-    .deleteFrom('sessions')
-    .where('user_id', '=', userId)
-  if (exceptId) query = query.where('id', '!=', exceptId)
-  const { numDeletedRows } = await query.executeTakeFirstOrThrow()
-  return Number(numDeletedRows)
-}
+const endAllBut = (trx: Transaction<DB>, userId: string, exceptId: string | undefined, devices: Choice) =>
+  deleteSessions(trx, sql`user_id = ${userId} and ${isOther(exceptId)}`, {
+    ended_devices: endingDevices(trx, userId, devices),
+  })
+
+const isOther = (exceptId: string | undefined) => (exceptId ? sql`id <> ${exceptId}` : sql`true`)
 
 /**
  * Ends sessions that this identity may have started. Provider: sessions with its id, and OAuth sessions without any,
@@ -102,17 +92,11 @@ export async function endSessionsOfIdentity(
 ): Promise<void> {
   const isOfAddress = identity.provider === 'email' || identity.provider === 'phone'
   const beganBy = (methods: readonly string[]) =>
-    sql<boolean>`exists (select from jsonb_array_elements(amr) entry where entry ->> 'method' = any (${methods}::text[]))`
-  await trx
-    .deleteFrom('sessions')
-    .where('user_id', '=', userId)
-    .where('id', '!=', exceptId)
-    .where((eb) =>
-      isOfAddress
-        ? beganBy(ADDRESS_METHODS)
-        : eb.or([eb('identity_id', '=', identity.id), eb.and([eb('identity_id', 'is', null), beganBy(['oauth'])])]),
-    )
-    .execute()
+    sql`exists (select from jsonb_array_elements(amr) entry where entry ->> 'method' = any (${methods}::text[]))`
+  const began = isOfAddress
+    ? beganBy(ADDRESS_METHODS)
+    : sql`(identity_id = ${identity.id} or identity_id is null and ${beganBy(['oauth'])})`
+  await deleteSessions(trx, sql`user_id = ${userId} and id <> ${exceptId} and ${began}`)
 }
 
 /** Ends the sessions of sign-ins with this identity or passkey; the session `exceptId` stays. */
@@ -120,40 +104,63 @@ export async function endSessionsStartedBy(
   trx: Transaction<DB>,
   { userId, identityId, exceptId }: { userId: string; identityId: string; exceptId: string | undefined },
 ): Promise<void> {
-  let query = trx.deleteFrom('sessions').where('user_id', '=', userId).where('identity_id', '=', identityId)
-  if (exceptId) query = query.where('id', '!=', exceptId)
-  await query.execute()
+  await deleteSessions(trx, sql`user_id = ${userId} and identity_id = ${identityId} and ${isOther(exceptId)}`)
 }
 
 /** Deletes sessions past this limit; both columns are indexed. */
 export const deleteEndedSessions = (db: Kysely<DB>, column: 'not_after' | 'created_at', before: Date) =>
-  isWatched(db)
-    ? endWithEvents(db, sql`${sql.ref(column)} < ${before}`)
+  wantsEvent(db, 'session.ended')
+    ? endWithEvents(db, { column, before, hasEnded: sql`${sql.ref(column)} < ${before}` })
     : deleteInBatches(db, 'sessions', { column, before })
 
-/** Users whose sessions one transaction ends with events. */
-const USERS_AT_ONCE = 100
+/** Sessions that one transaction ends with events, each perhaps with a user of its own. */
+const WITH_EVENTS_AT_ONCE = 200
 
-/** Ends sessions with the users locked, whose changes are compared. */
-async function* endWithEvents(db: Kysely<DB>, hasEnded: RawBuilder<unknown>): AsyncGenerator<void, void> {
-  const endSome = async (trx: Transaction<DB>) => {
-    const owners = sql`select user_id from ${sql.table('sessions')} where ${hasEnded} limit ${USERS_AT_ONCE}`
-    const users = await trx
-      .selectFrom('users')
-      .select('id')
-      .where(sql<boolean>`id = any (array(${owners}))`)
-      .forUpdate()
-      .skipLocked()
-      .execute()
-    for (const { id } of users) {
-      await beginChange(trx, id)
-      await noteChange(trx, { userId: id, sessionsEnd: 'expired' })
-    }
-    const { numAffectedRows } = await sql`delete from ${sql.table('sessions')}
-      where user_id = any (${users.map(({ id }) => id)}::uuid[]) and ${hasEnded}`.execute(trx)
-    return Number(numAffectedRows ?? 0)
+interface Ended {
+  /** Indexed time, in whose order they are read. */
+  column: 'not_after' | 'created_at'
+  before: Date
+  hasEnded: RawBuilder<unknown>
+}
+
+/**
+ * Ends sessions with their users locked. The sessions are counted, not the users: one with many delays no other. Those
+ * of a user that is locked elsewhere have the next round.
+ */
+async function* endWithEvents(db: Kysely<DB>, { column, before, hasEnded }: Ended): AsyncGenerator<void, void> {
+  const [sessions, time] = [sql.table('sessions'), sql.ref(column)]
+  for (let after: { at: string; id: string } | undefined; ; ) {
+    const isNext = after ? sql`and (${time}, id) > (${after.at}::timestamptz, ${after.id}::uuid)` : sql``
+    const { rows } = await sql<{ id: string; user_id: string; at: string; has_ended: boolean }>`
+      select id, user_id, ${time}::text as at, ${hasEnded} as has_ended from ${sessions}
+      where ${time} < ${before} ${isNext} order by ${time}, id limit ${WITH_EVENTS_AT_ONCE}`.execute(db)
+    const ended = rows.filter((row) => row.has_ended)
+    if (ended.length > 0) await db.transaction().execute((trx) => endExpired(trx, ended, hasEnded))
+    if (rows.length < WITH_EVENTS_AT_ONCE) return
+    after = rows.at(-1)
+    yield
   }
-  while ((await db.transaction().execute(endSome)) > 0) yield
+}
+
+async function endExpired(
+  trx: Transaction<DB>,
+  ended: readonly { id: string; user_id: string }[],
+  hasEnded: RawBuilder<unknown>,
+): Promise<void> {
+  const owners = [...new Set(ended.map((session) => session.user_id))]
+  const locked = await trx
+    .selectFrom('users')
+    .select('id')
+    .where(sql<boolean>`id = any (${owners}::uuid[])`)
+    .orderBy('id')
+    .forUpdate()
+    .skipLocked()
+    .execute()
+  const userIds = locked.map(({ id }) => id)
+  for (const userId of userIds) await noteChange(trx, { userId, sessionsEnd: 'expired' })
+  const ids = ended.map(({ id }) => id)
+  // Read anew: a refresh may have come first.
+  await deleteSessions(trx, sql`id = any (${ids}::uuid[]) and user_id = any (${userIds}::uuid[]) and ${hasEnded}`)
 }
 
 /**
@@ -166,11 +173,12 @@ export async function* deleteIdleSessions(
   { singlePerUser }: Limits,
 ): AsyncGenerator<void, void> {
   const sessions = sql.table('sessions')
-  if (isWatched(db)) {
-    const isIdle = sql`created_at < ${idleSince} and refreshed_at < ${idleSince}`
+  if (wantsEvent(db, 'session.ended')) {
+    const isIdle = sql`refreshed_at < ${idleSince}`
     const revivesOlder = sql`exists (select from ${sessions} older where older.user_id = ${sql.ref('sessions.user_id')}
       and (older.created_at, older.id) < (${sql.ref('sessions.created_at')}, ${sql.ref('sessions.id')}) and older.refreshed_at >= ${idleSince})`
-    return yield* endWithEvents(db, singlePerUser ? sql`${isIdle} and not ${revivesOlder}` : isIdle)
+    const hasEnded = singlePerUser ? sql`${isIdle} and not ${revivesOlder}` : isIdle
+    return yield* endWithEvents(db, { column: 'created_at', before: idleSince, hasEnded })
   }
   const revivesNone = singlePerUser
     ? sql`where not exists (

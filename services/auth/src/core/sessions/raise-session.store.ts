@@ -1,4 +1,5 @@
 import { type RawBuilder, sql, type Transaction } from 'kysely'
+import { deleteSessions } from '../../db/ended-sessions.store.ts'
 import type { AmrEntry, DB } from '../../db/tables.ts'
 import { noteChange } from '../../db/watched-users.ts'
 import { type Choice, endingDevices } from '../trusted-devices/trusted-devices.store.ts'
@@ -39,13 +40,9 @@ export async function endLowerSessions(
   devices: Choice,
 ): Promise<void> {
   await noteChange(trx, { userId, sessionsEnd: 'second_factor_proven' })
-  await trx
-    .with('ended_devices', (db) => endingDevices(db, userId, devices))
-    .deleteFrom('sessions')
-    .where('user_id', '=', userId)
-    .where('id', '!=', exceptId)
-    .where('aal', '=', 'aal1')
-    .execute()
+  await deleteSessions(trx, sql`user_id = ${userId} and id <> ${exceptId} and aal = 'aal1'`, {
+    ended_devices: endingDevices(trx, userId, devices),
+  })
 }
 
 /**

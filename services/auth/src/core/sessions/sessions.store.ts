@@ -1,7 +1,7 @@
 import { prepared } from '@services/common/database/prepared-statement'
 import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely'
 import { type EventRow, giveUpAt, insertEvents } from '../../db/events.store.ts'
-import type { Aal, AmrEntry, DB } from '../../db/tables.ts'
+import type { Aal, AmrEntry, DB, FactorJson } from '../../db/tables.ts'
 import type { AuditEntry } from '../audit/audit.store.ts'
 import type { RepeatRule, SessionLimits } from './session-limits.ts'
 
@@ -19,17 +19,23 @@ export interface NewSession {
   now: Date
 }
 
+/** Event of a sign-in, which shows the user as it was read. */
+export interface SignInEvent extends Omit<EventRow, 'userId'> {
+  /** Changes of the user show here. */
+  asRead: { updatedAt: Date; factors: FactorJson[] | null }
+}
+
 /**
  * Stores a session, the time of the sign-in, the audit entry and the event in one statement. False when the user was
- * deleted or no longer has `verifiedHash`. Both wait for the user's row, so a password change also ends a concurrent
- * sign-in.
+ * deleted, no longer has `verifiedHash`, or is not the one that the event shows. All wait for the user's row, so a
+ * password change also ends a concurrent sign-in.
  */
 export async function insertSession(
   db: Kysely<DB>,
   session: NewSession,
   entry: AuditEntry | null,
   verifiedHash?: string,
-  event?: EventRow,
+  event?: SignInEvent,
 ): Promise<boolean> {
   const { device, ...columns } = session
   const opened = {
@@ -48,6 +54,8 @@ export async function insertSession(
     eventId: event.id,
     event: event.event,
     data: event.data,
+    updatedAt: event.asRead.updatedAt,
+    factors: event.asRead.factors && JSON.stringify(event.asRead.factors),
     giveUpAt: giveUpAt(session.now),
   }
   const inserted = await (told ? openAndTell(db, told) : openSession(db, opened))
@@ -67,7 +75,8 @@ type OpenedSession = Omit<NewSession, 'amr' | 'device'> & {
   entryAddress: string
 }
 
-type ToldSession = OpenedSession & Pick<EventRow, 'event' | 'data'> & { eventId: string; giveUpAt: Date }
+type ToldSession = OpenedSession &
+  Pick<EventRow, 'event' | 'data'> & { eventId: string; updatedAt: Date; factors: string | null; giveUpAt: Date }
 
 /** Inserts the event of the session beside it, for the user of `signed_in`. */
 const tell = ({ eventId, event, data, now, giveUpAt }: ToldSession) =>
@@ -76,14 +85,23 @@ const tell = ({ eventId, event, data, now, giveUpAt }: ToldSession) =>
     ...{ event: sql`${event}::text`, data: sql`${data}::jsonb`, now, giveUpAt },
   })})`
 
-const openSession = prepared((_: Kysely<DB>, session: OpenedSession) => opening(session, sql``))
-const openAndTell = prepared((_: Kysely<DB>, session: ToldSession) => opening(session, tell(session)))
+/** Matches the user of the event. A Date has milliseconds, and the column may have more. */
+const isAsRead = ({ updatedAt, factors }: ToldSession) => sql`
+  and date_trunc('milliseconds', updated_at) = ${updatedAt}::timestamptz
+  and factors is not distinct from ${factors}::jsonb`
 
-const opening = (session: OpenedSession, others: RawBuilder<unknown>) => sql<{ id: string }>`
+const openSession = prepared((_: Kysely<DB>, session: OpenedSession) => opening(session, sql``, sql``))
+const openAndTell = prepared((_: Kysely<DB>, session: ToldSession) =>
+  opening(session, isAsRead(session), tell(session)),
+)
+
+const opening = (session: OpenedSession, isSame: RawBuilder<unknown>, others: RawBuilder<unknown>) => sql<{
+  id: string
+}>`
     with signed_in as (
       update ${sql.table('users')} set last_sign_in_at = ${session.now}, updated_at = ${session.now}
       where id = ${session.userId} and deleted_at is null
-        and (${session.verifiedHash}::text is null or password_hash = ${session.verifiedHash}::text)
+        and (${session.verifiedHash}::text is null or password_hash = ${session.verifiedHash}::text)${isSame}
       returning id
     ), audited as (
       insert into ${sql.table('audit_log_entries')} (id, payload, created_at, ip_address)

@@ -2,9 +2,8 @@
 // limit (session-limits.ts), and no token is stored. Tests: ../../flows/token, account and mfa.
 import { afterCommit } from '@services/common/database/after-commit'
 import type { Kysely, Transaction } from 'kysely'
-import type { EventRow } from '../../db/events.store.ts'
 import type { Aal, AmrEntry, DB } from '../../db/tables.ts'
-import { announceEvents, isUnseen } from '../../db/watched-users.ts'
+import { announceEvents, isFollowed, noteChange, wantsEvent } from '../../db/watched-users.ts'
 import { apiError } from '../../errors.ts'
 import { TRUSTED_DEVICE } from '../amr/second-methods.ts'
 import type { Origin, PendingAudit } from '../audit/audit.ts'
@@ -12,9 +11,10 @@ import type { Asking } from '../hooks/questions.ts'
 import type { TrustedDevice } from '../trusted-devices/trusted-devices.store.ts'
 import { type DeviceDeps, type PresentedDevice, provenFactorIds, useDevice } from '../trusted-devices/use-device.ts'
 import { isPending } from '../users/proven-addresses.ts'
-import type { User } from '../users/users.store.ts'
+import { lockUser, type User } from '../users/users.store.ts'
+import type { TokenSession } from './access-token.ts'
 import { issueTokens, type SessionBody, type SessionDeps } from './issue-tokens.ts'
-import { insertSession, type NewSession } from './sessions.store.ts'
+import { insertSession, type NewSession, type SignInEvent } from './sessions.store.ts'
 import { registeredBody } from './user-answers.ts'
 
 /** Client of a sign-in, with the trusted device that it presents. */
@@ -49,17 +49,29 @@ export async function startSession(
   const id = deps.newRowId()
   const now = deps.now()
   const signedIn = { ...user, last_sign_in_at: now, updated_at: now }
-  const open = async (handle: Kysely<DB>, device?: TrustedDevice) => {
+  const open = async (
+    handle: Kysely<DB>,
+    device?: TrustedDevice,
+  ): Promise<TokenSession & { refresh_counter: number }> => {
     const timestamp = Math.floor(now.getTime() / 1000)
     const amr: AmrEntry[] = [method, ...(device ? [TRUSTED_DEVICE] : [])].map((each) => ({ method: each, timestamp }))
     const shared = { id, aal: device ? 'aal2' : aal, amr } as const
     const session = { ...shared, userId: user.id, ...client, identityId: identityId ?? null, device, now }
-    const event = isUnseen(handle, user.id) ? await sessionEvent(deps, handle, signedIn, session) : undefined
+    const isTold = wantsEvent(handle, 'session.created')
+    const event = isTold && !isFollowed(handle, user.id) ? await userEvent(deps, handle, user, session) : undefined
     if (!(await insertSession(handle, session, audited?.entry ?? null, verifiedHash, event))) {
-      throw apiError('invalid_credentials')
+      if (!event) throw apiError('invalid_credentials')
+      // The user of the event has changed since it was read, or the sign-in is refused.
+      return inTransaction(handle, async (trx) => {
+        await lockUser(trx, user.id)
+        return open(trx, device)
+      })
     }
     if (audited) await afterCommit(handle, audited.log)
     if (event) await afterCommit(handle, () => announceEvents(handle))
+    if (isTold && isFollowed(handle, user.id)) {
+      await noteChange(handle, { userId: user.id, newSession: shownSession(session) })
+    }
     return { ...shared, refresh_counter: 0 }
   }
   const lacksFactor = aal === 'aal1' && provenFactorIds(user.factors).length > 0
@@ -76,16 +88,20 @@ const inTransaction = <Result>(db: Kysely<DB>, work: (trx: Transaction<DB>) => P
   db.isTransaction ? work(db as Transaction<DB>) : db.transaction().execute(work)
 
 /** Event of a sign-in that changes nothing else of the user (core/webhooks). */
-async function sessionEvent(
+async function userEvent(
   deps: SessionDeps & { newRowId: () => string },
   db: Kysely<DB>,
   user: User,
-  { id, aal, amr, userAgent, ip, now }: NewSession,
-): Promise<EventRow> {
-  const session = {
-    ...{ id, created_at: now.toISOString(), aal, methods: amr.map(({ method }) => method) },
-    ...{ user_agent: userAgent, ip },
-  }
-  const data = { user: await registeredBody(deps, db, user), session }
-  return { id: deps.newRowId(), userId: user.id, event: 'session.created', data: JSON.stringify(data) }
+  session: NewSession,
+): Promise<SignInEvent> {
+  const signedIn = { ...user, last_sign_in_at: session.now, updated_at: session.now }
+  const data = { user: await registeredBody(deps, db, signedIn), session: shownSession(session) }
+  const { updated_at: updatedAt, factors } = user
+  return { id: deps.newRowId(), event: 'session.created', data: JSON.stringify(data), asRead: { updatedAt, factors } }
 }
+
+/** A session as events show it. */
+const shownSession = ({ id, aal, amr, userAgent, ip, now }: NewSession) => ({
+  ...{ id, created_at: now.toISOString(), aal, methods: amr.map(({ method }) => method) },
+  ...{ user_agent: userAgent, ip },
+})

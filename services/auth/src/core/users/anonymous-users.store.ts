@@ -1,8 +1,9 @@
 import { BATCH } from '@services/common/housekeeping/delete-in-batches'
 import { type Kysely, sql, type Transaction } from 'kysely'
+import { deleteSessions } from '../../db/ended-sessions.store.ts'
 import type { Position } from '../../db/position.ts'
 import type { DB } from '../../db/tables.ts'
-import { beginChange, isWatched } from '../../db/watched-users.ts'
+import { beginChanges, isWatched, noteChange, wantsEvent } from '../../db/watched-users.ts'
 
 /**
  * Deletes idle anonymous users, in order of age: no change, sign-in or refresh since `idleSince`. A user who returns at
@@ -48,33 +49,38 @@ export async function* deleteIdleAnonymousUsers(db: Kysely<DB>, idleSince: Date)
 const AT_ONCE = 100
 
 async function* deleteWithEvents(db: Kysely<DB>, idleSince: Date): AsyncGenerator<number, void> {
-  const isUsed = sql<boolean>`exists (select from ${sql.table('sessions')} s
+  for (let after: Position | undefined; ; ) {
+    const isNext = after ? sql`and (created_at, id) > (${after.created_at}::timestamptz, ${after.id}::uuid)` : sql``
+    const { rows } = await sql<Position>`
+      select id, created_at::text from ${sql.table('users')}
+      where is_anonymous and created_at < ${idleSince} ${isNext}
+      order by created_at, id limit ${AT_ONCE}`.execute(db)
+    const ids = rows.map(({ id }) => id)
+    if (ids.length > 0) yield await db.transaction().execute((trx) => deleteIdle(trx, ids, idleSince))
+    if (rows.length < AT_ONCE) return
+    after = rows.at(-1)
+  }
+}
+
+/** Deletes those that are idle once they are locked. */
+async function deleteIdle(trx: Transaction<DB>, ids: readonly string[], idleSince: Date): Promise<number> {
+  const [users, sessions] = [sql.table('users'), sql.table('sessions')]
+  const isUsed = sql`exists (select from ${sessions} s
     where s.user_id = ${sql.ref('users.id')} and s.refreshed_at >= ${idleSince})`
-  const deleteSome = async (trx: Transaction<DB>) => {
-    const idle = await trx
-      .selectFrom('users')
-      .select('id')
-      .where(sql<boolean>`is_anonymous`)
-      .where('deleted_at', 'is', null)
-      .where('created_at', '<', idleSince)
-      .where('updated_at', '<', idleSince)
-      .where((eb) => eb.or([eb('last_sign_in_at', 'is', null), eb('last_sign_in_at', '<', idleSince)]))
-      .where(sql<boolean>`not ${isUsed}`)
-      .orderBy('created_at')
-      .orderBy('id')
-      .limit(AT_ONCE)
-      .forUpdate()
-      .skipLocked()
-      .execute()
-    const ids = idle.map(({ id }) => id)
-    for (const id of ids) await beginChange(trx, id)
-    await sql`select from ${sql.table('sessions')} where user_id = any (${ids}::uuid[]) for update`.execute(trx)
-    const { numAffectedRows } = await sql`delete from ${sql.table('users')}
-      where id = any (${ids}::uuid[]) and not ${isUsed}`.execute(trx)
-    return Number(numAffectedRows ?? 0)
-  }
-  for (let deleted = AT_ONCE; deleted > 0; ) {
-    deleted = await db.transaction().execute(deleteSome)
-    yield deleted
-  }
+  const locked = await sql<{ id: string }>`
+    select id from ${users}
+    where id = any (${ids}::uuid[]) and is_anonymous and deleted_at is null and updated_at < ${idleSince}
+      and (last_sign_in_at is null or last_sign_in_at < ${idleSince}) and not ${isUsed}
+    order by id for update skip locked`.execute(trx)
+  const lockedIds = locked.rows.map(({ id }) => id)
+  await sql`select from ${sessions} where user_id = any (${lockedIds}::uuid[]) for update`.execute(trx)
+  // A refresh may have come before the lock of its session.
+  const idle = await sql<{ id: string }>`
+    select id from ${users} where id = any (${lockedIds}::uuid[]) and not ${isUsed}`.execute(trx)
+  const idleIds = idle.rows.map(({ id }) => id)
+  await beginChanges(trx, idleIds)
+  for (const userId of idleIds) await noteChange(trx, { userId, isDeleted: true })
+  if (wantsEvent(trx, 'session.ended')) await deleteSessions(trx, sql`user_id = any (${idleIds}::uuid[])`)
+  await sql`delete from ${users} where id = any (${idleIds}::uuid[])`.execute(trx)
+  return idleIds.length
 }

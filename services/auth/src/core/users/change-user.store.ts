@@ -1,5 +1,7 @@
-import type { Transaction, UpdateObject } from 'kysely'
+import { sql, type Transaction, type UpdateObject } from 'kysely'
+import { deleteSessions } from '../../db/ended-sessions.store.ts'
 import type { DB } from '../../db/tables.ts'
+import { noteChange, wantsEvent } from '../../db/watched-users.ts'
 import type { Address } from './address.ts'
 
 export type UserChanges = UpdateObject<DB, 'users'>
@@ -28,6 +30,9 @@ export async function changeUser(trx: Transaction<DB>, id: string, changes: User
 
 /** Deletes a user and all rows that belong to it; the audit log stays. */
 export async function deleteUserRow(trx: Transaction<DB>, id: string): Promise<void> {
+  await noteChange(trx, { userId: id, isDeleted: true })
+  // A cascade deletes them without events.
+  if (wantsEvent(trx, 'session.ended')) await deleteSessions(trx, sql`user_id = ${id}`)
   await trx.deleteFrom('users').where('id', '=', id).execute()
 }
 
@@ -35,6 +40,7 @@ type Pseudonyms = Pick<UserChanges, 'email' | 'phone' | 'email_change' | 'phone_
 
 /** Removes personal data from the row; id, times and role stay. */
 export async function anonymiseUser(trx: Transaction<DB>, id: string, names: Pseudonyms, now: Date): Promise<void> {
+  await noteChange(trx, { userId: id, isDeleted: true })
   const noData = { password_hash: null, claim: null, app_metadata: '{}', user_metadata: '{}' }
   const noSession = { email_change_session_id: null, phone_change_session_id: null }
   await changeUser(trx, id, { ...names, ...noData, ...noSession, email_change_confirm_status: 0, deleted_at: now }, now)

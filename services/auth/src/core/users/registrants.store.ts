@@ -3,7 +3,7 @@
 import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Config } from '../../config.ts'
 import type { DB, TokenPurpose } from '../../db/tables.ts'
-import { beginChange, isWatched } from '../../db/watched-users.ts'
+import { beginChange, beginChanges, isWatched } from '../../db/watched-users.ts'
 import type { Address } from './address.ts'
 import { changeUser, noAddress } from './change-user.store.ts'
 import { otherChannel } from './proven-addresses.ts'
@@ -72,8 +72,10 @@ export async function releaseAddress(
   if (!isWatched(db)) return void (await withdraw(deps, db, channel, whose))
   await inTransaction(db, async (trx) => {
     const held = await trx.selectFrom('users').select('id').where(withdrawn(channel, whose)).forUpdate().execute()
-    for (const { id } of held) await beginChange(trx, id)
-    await withdraw(deps, trx, channel, whose)
+    const ids = held.map(({ id }) => id)
+    await beginChanges(trx, ids)
+    // Those alone: an account that comes into use meanwhile would change without an event.
+    await withdraw(deps, trx, channel, sql`id = any (${ids}::uuid[])`)
   })
 }
 

@@ -55,7 +55,10 @@ export async function claimDue(db: Kysely<DB>, { now, leaseUntil, atOnce, busy }
       is_running = true
     from due, ${receivers} receiver
     where delivery.webhook_id = due.webhook_id and delivery.id = due.id and receiver.id = delivery.webhook_id
-    returning delivery.webhook_id, delivery.id, delivery.user_id, delivery.event, delivery.data, delivery.attempts,
+    returning delivery.webhook_id, delivery.id, delivery.user_id, delivery.event, delivery.attempts,
+      case when delivery.event_user_id is null then delivery.data
+        else delivery.data || jsonb_build_object('user', (
+          select shown.data from ${sql.table('event_users')} shown where shown.id = delivery.event_user_id)) end as data,
       delivery.attempts_before, delivery.give_up_at, delivery.created_at,
       receiver.url, receiver.sealed_secrets, receiver.failures, receiver.failing_since`.execute(db)
   return rows
@@ -170,7 +173,8 @@ export async function eraseEvents(db: Kysely<DB>, userIds: readonly string[]): P
     return sql`${name}::text, case when data ? ${name}::text then jsonb_build_object(${sql.join(pairs)}) end`
   })
   await sql`
-    update ${sql.table('webhook_deliveries')} set data = jsonb_strip_nulls(jsonb_build_object(
+    with shown as (delete from ${sql.table('event_users')} where user_id = any (${userIds}::uuid[]))
+    update ${sql.table('webhook_deliveries')} set event_user_id = null, data = jsonb_strip_nulls(jsonb_build_object(
       'user', jsonb_build_object('id', user_id), 'reason', data -> 'reason', ${sql.join(kept)}))
     where user_id = any (${userIds}::uuid[])`.execute(db)
 }
@@ -197,6 +201,16 @@ export const deleteOrphans = (db: Kysely<DB>, before: Date) =>
     column: 'created_at',
     before,
     condition: sql`not exists (select from ${sql.table('webhooks')} receiver where receiver.id = webhook_id)`,
+  })
+
+/** Housekeeping: users of deleted events. */
+export const deleteOldEventUsers = (db: Kysely<DB>, before: Date) =>
+  deleteInBatches(db, 'event_users', {
+    column: 'created_at',
+    before,
+    condition: sql`not exists (
+      select from ${sql.table('webhook_deliveries')} event
+      where event.created_at = ${sql.ref('event_users.created_at')} and event.event_user_id = ${sql.ref('event_users.id')})`,
   })
 
 /** Finds the time of the newest such event of the user, for any receiver. Undefined if there is none since. */

@@ -1,5 +1,6 @@
 // Events as differences between two states of a user, before and after a transaction. Everything that a flow does to a
-// user shows here, so a new flow needs no code for its events. A flow notes the rest (db/watched-users.ts).
+// user shows here, so a new flow needs no code for its events. Stores of sessions and flows note the rest
+// (db/watched-users.ts).
 import type { SessionEnd } from '../../db/watched-users.ts'
 import type { FactorBody, UserBody } from '../users/user-shape.ts'
 import type { EventName } from './events.ts'
@@ -11,52 +12,49 @@ export interface Told extends UserState {
 
 export interface UserEvent {
   event: EventName
-  user: UserBody | { id: string }
   about?: object
 }
 
 interface Change {
   before: Told | undefined
   after: Told | undefined
-  /** Reason that the flow gave for the end of sessions. */
-  sessionsEnd?: SessionEnd | undefined
   now: Date
 }
 
-/** Lists the events in the order in which a receiver can follow them: created first, deleted last. */
-export function differences(change: Change): UserEvent[] {
-  const { before, after } = change
-  if (!after || after.user.deleted_at) return before && !before.user.deleted_at ? deletion({ ...change, before }) : []
-  const events: UserEvent[] = before ? changes({ ...change, before, after }) : creation(after, change.now)
-  return [...events, ...sessions({ ...change, after })]
+/** Events that `differences` returns for a user who existed before. */
+export const OF_CHANGES = [
+  ...(['user.updated', 'user.confirmed', 'user.deleted', 'user.banned', 'user.unbanned'] as const),
+  ...(['password.changed', 'email.changed', 'phone.changed', 'identity.linked', 'identity.unlinked'] as const),
+  ...(['factor.verified', 'factor.removed', 'passkey.created', 'passkey.removed'] as const),
+] as const satisfies EventName[]
+
+/** Events that it returns for a new user. */
+export const OF_CREATION = ['user.created', 'user.confirmed', 'user.banned'] as const satisfies EventName[]
+
+/** Lists the events in the order in which a receiver can follow them. */
+export function differences({ before, after, now }: Change): UserEvent[] {
+  if (!isLeft(after)) {
+    // A soft deletion leaves a row.
+    return isLeft(before) ? [{ event: 'user.deleted', about: { soft: after !== undefined } }] : []
+  }
+  return before ? changes(before, after, now) : creation(after, now)
 }
 
+/** Whether the user exists and is not anonymised. */
+export const isLeft = (state: Told | undefined): state is Told => state !== undefined && !state.user.deleted_at
+
 /** A created user's identities and factors are in it, and no events of their own. */
-function creation({ user, body }: Told, now: Date): UserEvent[] {
+function creation({ user }: Told, now: Date): UserEvent[] {
   return [
-    { event: 'user.created', user: body },
-    ...(user.confirmed_at ? [{ event: 'user.confirmed' as const, user: body }] : []),
-    ...(isBanned(user, now) ? [{ event: 'user.banned' as const, user: body }] : []),
+    { event: 'user.created' },
+    ...(user.confirmed_at ? [{ event: 'user.confirmed' as const }] : []),
+    ...(isBanned(user, now) ? [{ event: 'user.banned' as const }] : []),
   ]
 }
 
-/** After a deletion no event has personal data. */
-function deletion({ before, after }: Change & { before: Told }): UserEvent[] {
-  const { id } = before.user
-  const ended = before.sessions.map((session) => {
-    const about = { session: { id: session.id }, reason: 'user_deleted' satisfies SessionEnd }
-    return { event: 'session.ended' as const, user: { id }, about }
-  })
-  // A soft deletion leaves a row, whose pseudonyms are hashes of addresses.
-  return [...ended, { event: 'user.deleted', user: { id }, about: { soft: after !== undefined } }]
-}
-
-type Both = Change & { before: Told; after: Told }
-
-function changes({ before, after, now }: Both): UserEvent[] {
-  const { body: user } = after
+function changes(before: Told, after: Told, now: Date): UserEvent[] {
   const tell = (isSo: boolean, event: EventName, about?: object): UserEvent[] =>
-    isSo ? [{ event, user, ...(about && { about }) }] : []
+    isSo ? [{ event, ...(about && { about }) }] : []
   const wasBanned = isBanned(before.user, now)
   const bannedNow = isBanned(after.user, now)
   return [
@@ -80,30 +78,13 @@ function changes({ before, after, now }: Both): UserEvent[] {
   ]
 }
 
-function sessions(change: Change & { after: Told }): UserEvent[] {
-  const { before, after } = change
-  const reason = reasonOfEnd(change)
-  const user = after.body
-  return [
-    ...missing(before?.sessions ?? [], after.sessions, 'id').map((session) => ({
-      ...{ event: 'session.ended' as const, user },
-      about: { session, reason },
-    })),
-    ...missing(after.sessions, before?.sessions ?? [], 'id').map((session) => ({
-      ...{ event: 'session.created' as const, user },
-      about: { session },
-    })),
-  ]
-}
-
-function reasonOfEnd({ before, after, sessionsEnd }: Change & { after: Told }): SessionEnd {
-  if (sessionsEnd) return sessionsEnd
-  if (before?.passwordTag !== after.passwordTag) return 'password_changed'
-  if (before && missing(before.body.identities, after.body.identities, 'identity_id').length > 0) {
-    return 'identity_unlinked'
-  }
-  if (before && missing(before.passkeys, after.passkeys, 'id').length > 0) return 'passkey_removed'
-  return 'signed_out'
+/** Returns why sessions ended, where their flow gave no reason. */
+export function reasonOfEnd({ before, after }: Pick<Change, 'before' | 'after'>): SessionEnd {
+  if (!isLeft(after)) return 'user_deleted'
+  if (!before) return 'signed_out'
+  if (before.passwordTag !== after.passwordTag) return 'password_changed'
+  if (missing(before.body.identities, after.body.identities, 'identity_id').length > 0) return 'identity_unlinked'
+  return missing(before.passkeys, after.passkeys, 'id').length > 0 ? 'passkey_removed' : 'signed_out'
 }
 
 /** Returns the items of one list that another lacks. */

@@ -1,7 +1,8 @@
 // Events of users for the operator's own servers (contract/auth-hooks.md 9). This folder owns which events a
-// transaction causes (record-events.ts, differences.ts), their receivers (webhooks.store.ts, secrets.ts) and the
-// delivery (dispatcher.ts, deliveries.store.ts). Events are written in the transaction of the change, so that one is
-// sent if and only if the change happened. Tests: test/webhooks*.test.ts.
+// transaction causes (record-events.ts, differences.ts, write-events.ts), their receivers (webhooks.store.ts,
+// secrets.ts) and the delivery (dispatcher.ts, deliveries.store.ts). Events are written in the transaction of the
+// change, so that one is sent if and only if the change happened. Tests: test/webhook*.test.ts,
+// test/equal-events.test.ts.
 
 /** All events. `webhook.test` is sent on request of an admin alone, whatever the receiver wants. */
 export const EVENTS = [

@@ -2,11 +2,10 @@ import { ApiError } from '@services/common/errors'
 import type { Logger } from '@services/common/telemetry/logger'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../db/tables.ts'
-import { isWatched, noteChange } from '../../db/watched-users.ts'
+import { noteChange, wantsEvent } from '../../db/watched-users.ts'
 import { lockIdleUser } from '../users/users.store.ts'
 import { findEventTime } from './deliveries.store.ts'
 import type { EventName } from './events.ts'
-import { isWanted } from './webhooks.store.ts'
 
 interface Deps {
   db: Kysely<DB>
@@ -45,7 +44,7 @@ export async function reportLock<Result>(
     return await attempt()
   } catch (error) {
     const isWait = error instanceof ApiError && error.code === 'over_request_rate_limit'
-    if (isWait && userId !== undefined && isWatched(deps.db)) {
+    if (isWait && userId !== undefined && wantsEvent(deps.db, EVENT)) {
       void report(deps, userId, how).catch((err) => deps.log.warn({ err, userId }, 'lock-out not reported'))
     }
     throw error
@@ -72,7 +71,6 @@ async function report(deps: Deps, userId: string, how: string): Promise<void> {
 
 /** Returns the time of the event, also of one that another process wrote. Undefined if there is none. */
 async function storeLock({ db, now }: Deps, userId: string, how: string): Promise<Date | undefined> {
-  if (!(await isWanted(db, EVENT))) return undefined
   const time = now()
   return db.transaction().execute(async (trx) => {
     if (!(await lockIdleUser(trx, userId))) return undefined

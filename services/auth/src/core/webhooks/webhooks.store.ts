@@ -1,29 +1,17 @@
 import { type Insertable, type Kysely, type Selectable, sql, type Transaction, type Updateable } from 'kysely'
-import { wants } from '../../db/events.store.ts'
 import type { DB } from '../../db/tables.ts'
 
 export type Webhook = Selectable<DB['webhooks']>
 
-/** Reports whether there is a receiver, or an event that a deletion of its user must reduce to ids. */
-export async function hasReceiverOrEvent(db: Kysely<DB>): Promise<boolean> {
-  const found = await db
-    .selectFrom('webhooks')
-    .select('id')
-    .unionAll(db.selectFrom('webhook_deliveries').select('id'))
-    .limit(1)
-    .executeTakeFirst()
-  return found !== undefined
-}
-
-/** Reports whether an event would be written for any receiver. */
-export async function isWanted(db: Kysely<DB>, event: string): Promise<boolean> {
-  const found = await db
-    .selectFrom('webhooks')
-    .select('id')
-    .where(wants(sql`${event}::text`, 'webhooks'))
-    .limit(1)
-    .executeTakeFirst()
-  return found !== undefined
+/** Finds what all receivers want, and whether there are events that a deletion of their user must reduce to ids. */
+export async function findWanted(db: Kysely<DB>): Promise<{ wanted: string[]; hasEvents: boolean }> {
+  const { rows } = await sql<{ wanted: string[]; hasEvents: boolean }>`
+    select array(
+        select distinct unnest(events) from ${sql.table('webhooks')} where disabled_reason is distinct from 'gone'
+      ) as wanted,
+      exists (select from ${sql.table('webhook_deliveries')}) or exists (select from ${sql.table('event_users')})
+        as "hasEvents"`.execute(db)
+  return rows[0] ?? { wanted: [], hasEvents: false }
 }
 
 export const listWebhooks = (db: Kysely<DB>): Promise<Webhook[]> =>
