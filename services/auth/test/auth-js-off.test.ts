@@ -136,7 +136,6 @@ describe('off, the client gets the answer of the reference from', () => {
     })
     const running = async (service: typeof on): Promise<Running> => ({
       service,
-      gateways,
       url: await service.app.listen({ port: 0, host: '127.0.0.1' }),
     })
     const [enabled, disabled] = [await running(on), await running(off)]

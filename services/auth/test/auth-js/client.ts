@@ -1,4 +1,5 @@
 // Clients of the public library at a running service, which note what was called of them.
+import { perFile } from '@services/common/testing/per-file'
 import { AuthAdminApi, AuthClient, type GoTrueClient } from '@supabase/auth-js'
 import { exportJWK, generateKeyPair } from 'jose'
 import { TestRunner } from 'vitest'
@@ -9,54 +10,54 @@ export const password = 'correct horse'
 
 export interface Running {
   service: TestService
-  gateways: SmsUpstream
   url: string
+}
+
+interface Texting extends Running {
+  gateways: SmsUpstream
 }
 
 /**
  * Two running services: `open` has mail, SMS, anonymous users and an ES256 key, `strict` a secret and asks for nonces.
  */
-export const test = base.extend<object & { open: Running; strict: Running }>({
-  open: [
-    // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of the fixtures a fixture uses from it
-    async ({}, use) => {
-      const { privateKey } = await generateKeyPair('ES256', { extractable: true })
-      const key = { ...(await exportJWK(privateKey)), kid: 'first', alg: 'ES256', key_ops: ['sign', 'verify'] }
-      await running(
-        {
-          AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
-          AUTH_EGRESS_ALLOW_CIDRS: '127.0.0.0/8',
-          AUTH_JWT_KEYS: JSON.stringify({ keys: [key] }),
-          AUTH_MFA_PHONE_ENROLL_ENABLED: 'true',
-          AUTH_MFA_PHONE_VERIFY_ENABLED: 'true',
-          AUTH_MFA_WEB_AUTHN_ENROLL_ENABLED: 'true',
-          AUTH_MFA_WEB_AUTHN_VERIFY_ENABLED: 'true',
-          AUTH_MFA_TRUSTED_DEVICE_TTL: '30d',
-        },
-        use,
-      )
-    },
-    { scope: 'file' },
-  ],
-  strict: [
-    // biome-ignore lint/correctness/noEmptyPattern: as above
-    async ({}, use) => {
-      await running({ AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION: 'true' }, use)
-    },
-    { scope: 'file' },
-  ],
+export const test = base.extend<object & { open: Texting; strict: Texting }>({
+  open: perFile(async () => {
+    const { privateKey } = await generateKeyPair('ES256', { extractable: true })
+    const key = { ...(await exportJWK(privateKey)), kid: 'first', alg: 'ES256', key_ops: ['sign', 'verify'] }
+    return startTexting({
+      AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
+      AUTH_EGRESS_ALLOW_CIDRS: '127.0.0.0/8',
+      AUTH_JWT_KEYS: JSON.stringify({ keys: [key] }),
+      AUTH_MFA_PHONE_ENROLL_ENABLED: 'true',
+      AUTH_MFA_PHONE_VERIFY_ENABLED: 'true',
+      AUTH_MFA_WEB_AUTHN_ENROLL_ENABLED: 'true',
+      AUTH_MFA_WEB_AUTHN_VERIFY_ENABLED: 'true',
+      AUTH_MFA_TRUSTED_DEVICE_TTL: '30d',
+    })
+  }),
+  strict: perFile(() => startTexting({ AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION: 'true' })),
 })
 
-async function running(settings: Record<string, string>, use: (running: Running) => Promise<void>) {
+/** Starts a service on a port of its own. */
+export async function startRunning(settings: Record<string, string>) {
+  const service = await startTestService(settings)
+  const url = await service.app.listen({ port: 0, host: '127.0.0.1' })
+  return { service, url, close: () => service.close() }
+}
+
+/** Starts one whose SMS go to `gateways`. */
+async function startTexting(settings: Record<string, string>) {
   const gateways = await startSmsGateways()
-  const service = await startTestService({
+  const running = await startRunning({
     ...gateways.settings('twilio'),
     AUTH_SMS_MAX_PER_PREFIX: '1000/1h',
     ...settings,
   })
-  await use({ service, gateways, url: await service.app.listen({ port: 0, host: '127.0.0.1' }) })
-  await service.close()
-  await gateways.close()
+  const close = async () => {
+    await running.close()
+    await gateways.close()
+  }
+  return { ...running, gateways, close }
 }
 
 /** Titles of the tests that called a method, by its path, as `signUp` or `admin.mfa.listFactors`. */
@@ -134,7 +135,7 @@ export async function signIn(at: Running, client: GoTrueClient, email: string) {
 }
 
 /** The code of the newest message to a number. */
-export async function smsCode({ gateways }: Running, phone: string): Promise<string> {
+export async function smsCode({ gateways }: Texting, phone: string): Promise<string> {
   const { text } = await gateways.waitFor(phone)
   gateways.messages.length = 0
   return /\d{6}/.exec(text)?.[0] as string

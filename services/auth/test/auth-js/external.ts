@@ -3,20 +3,18 @@ import { createHash } from 'node:crypto'
 import { perFile } from '@services/common/testing/per-file'
 import { describe, expect } from 'vitest'
 import { type OpenIdProvider, startOpenIdProvider, visitFrom } from '../openid-provider.ts'
-import { startTestService } from '../service.ts'
-import { test as base, clientOf, type FlowType, type Running, signIn } from './client.ts'
+import { test as base, clientOf, type FlowType, type Running, signIn, startRunning } from './client.ts'
 
 const test = base.extend<object & { google: OpenIdProvider; external: Running }>({
   google: perFile(() => startOpenIdProvider()),
   external: [
     async ({ google }, use) => {
-      const service = await startTestService({
+      const running = await startRunning({
         ...google.settings('GOOGLE'),
         AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true',
       })
-      const url = await service.app.listen({ port: 0, host: '127.0.0.1' })
-      await use({ service, url } as Running)
-      await service.close()
+      await use(running)
+      await running.close()
     },
     { scope: 'file' },
   ],

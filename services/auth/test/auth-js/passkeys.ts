@@ -1,21 +1,12 @@
 // Passkeys, as an application and its admins use them. In a real browser: flows/passkeys/browser.slow.test.ts.
+import { perFile } from '@services/common/testing/per-file'
 import { expect } from 'vitest'
-import { startTestService } from '../service.ts'
 import { ORIGIN, PASSKEYS } from '../webauthn/passkeys.ts'
 import { browserWithKey } from './browser-with-key.ts'
-import { adminOf, test as base, clientOf, type Running, signIn } from './client.ts'
+import { adminOf, test as base, clientOf, type Running, signIn, startRunning } from './client.ts'
 
 const test = base.extend<object & { keys: Running }>({
-  keys: [
-    // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of the fixtures a fixture uses from it
-    async ({}, use) => {
-      const service = await startTestService(PASSKEYS)
-      const url = await service.app.listen({ port: 0, host: '127.0.0.1' })
-      await use({ service, url } as Running)
-      await service.close()
-    },
-    { scope: 'file' },
-  ],
+  keys: perFile(() => startRunning(PASSKEYS)),
 })
 
 test('registerPasskey, signInWithPasskey, and list, update and delete of passkeys', async ({ keys }) => {

@@ -1,25 +1,18 @@
 // Signing in with wallets, as the library does it with those of a browser.
+import { perFile } from '@services/common/testing/per-file'
 import type { SolanaWallet } from '@supabase/auth-js'
 import { expect } from 'vitest'
-import { startTestService } from '../service.ts'
 import { APP, ethereumWallet, solanaWallet } from '../wallets.ts'
-import { test as base, clientOf, type Running } from './client.ts'
+import { test as base, clientOf, type Running, startRunning } from './client.ts'
 
 const test = base.extend<object & { chains: Running }>({
-  chains: [
-    // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of the fixtures a fixture uses from it
-    async ({}, use) => {
-      const service = await startTestService({
-        AUTH_EXTERNAL_WEB3_ETHEREUM_ENABLED: 'true',
-        AUTH_EXTERNAL_WEB3_SOLANA_ENABLED: 'true',
-        AUTH_WEB3_REQUIRE_NONCE: 'true',
-      })
-      const url = await service.app.listen({ port: 0, host: '127.0.0.1' })
-      await use({ service, url } as Running)
-      await service.close()
-    },
-    { scope: 'file' },
-  ],
+  chains: perFile(() =>
+    startRunning({
+      AUTH_EXTERNAL_WEB3_ETHEREUM_ENABLED: 'true',
+      AUTH_EXTERNAL_WEB3_SOLANA_ENABLED: 'true',
+      AUTH_WEB3_REQUIRE_NONCE: 'true',
+    }),
+  ),
 })
 
 const nonceOf = async ({ service }: Running): Promise<string> => (await service.get('/web3/nonce')).body.nonce
