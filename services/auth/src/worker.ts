@@ -49,7 +49,7 @@ export async function startWorker(deps: Deps, limits: Partial<typeof DEFAULTS> =
   }
   void templates.loadRemote()
   for (const channel of Object.keys(channels) as MessageChannel[]) {
-    const silentGroups = createSilentGroups()
+    const silentGroups = createSilentGroups(messages)
     await queue.work<MessageJob>(MESSAGE_QUEUES[channel].name, slotsOf(messages), async (job) => {
       await waitForMoment(deps, job)
       await deliverMessage({ ...deps, channels, silentGroups }, job)

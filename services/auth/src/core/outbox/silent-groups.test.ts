@@ -118,3 +118,31 @@ test('messages of a group whose first gets no answer soon go back to the queue, 
   await groups.withSlot(FIRST, attempt)
   expect(made).toBe(1)
 })
+
+test('new groups hold three quarters of the slots at most; others wait for an end among them, soon or in the queue', async () => {
+  const groups = createSilentGroups(4)
+  const sent: string[] = []
+  const sendTo = (group: string, answer: Promise<void> = Promise.resolve()) =>
+    groups.withSlot({ group, retryCount: 0 }, () =>
+      groups.observe(group, () => answer).then(() => void sent.push(group)),
+    )
+  await sendTo('known')
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const hanging = ['a', 'b', 'c'].map((group) => sendTo(group, promise))
+  await expect(sendTo('d')).rejects.toThrow('not attempted')
+  // Those after it wait no more, until one ends.
+  let isRefused = false
+  void sendTo('e').catch(() => (isRefused = true))
+  await sendTo('known')
+  await new Promise(setImmediate)
+  expect([isRefused, sent]).toEqual([true, ['known', 'known']])
+  resolve()
+  await Promise.all(hanging)
+  await sendTo('d')
+  const next = Promise.withResolvers<void>()
+  const others = ['f', 'g', 'h'].map((group) => sendTo(group, next.promise))
+  const waiting = ['i', 'j', 'k', 'l'].map((group) => sendTo(group))
+  next.resolve()
+  await Promise.all([...others, ...waiting])
+  expect(sent).toHaveLength(13)
+})
