@@ -1,18 +1,21 @@
 // Frames of animated images in Chromium, the judge of odd-gifs.ts and of the probe: programs read these files
 // differently.
+import { readFile } from 'node:fs/promises'
 import { crc32 } from 'node:zlib'
 import { type Browser, launchBrowser } from '@services/common/testing/http/browser'
 import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { writeGifForFfmpeg } from '../../src/make/gif/drawn-gif.ts'
 import { measureAnimation } from '../../src/make/probe/animation-info.ts'
 import { measureGif } from '../../src/make/probe/gif-info.ts'
 import { defaultProbeLimits } from '../../src/make/probe/source-limits.ts'
 import { written } from '../clips.ts'
 import { apngOf } from '../source-files.ts'
-import { framesInChromium, isImageInChromium } from './chromium-frames.ts'
+import { framesInChromium, imageInChromium } from './chromium-frames.ts'
 import { apngToCut, CUT_KINDS, CUT_SIZE, shownUpToRow, upToRow, WHOLE_KINDS } from './cut-apngs.ts'
 import { looped } from './loops.ts'
 import { blocksOf, distance, oddGif, oddGifs, shownBlocks } from './odd-gifs.ts'
+import { framesIn } from './shown-frames.ts'
 
 describe('Chromium shows', { tags: 'chromium' }, () => {
   let browser: Browser
@@ -114,7 +117,7 @@ describe('Chromium shows', { tags: 'chromium' }, () => {
     for (const [bytes, type, mime] of cases) {
       const measuring = measureAnimation(await written(`early.${type}`, bytes), type, defaultProbeLimits)
       const isTaken = await measuring.then(() => true).catch(() => false)
-      shown.push([type, await isImageInChromium(browser, bytes, mime), isTaken])
+      shown.push([type, (await imageInChromium(browser, bytes, mime)) !== undefined, isTaken])
     }
     expect(shown).toEqual([
       ['apng', false, false],
@@ -140,6 +143,24 @@ describe('Chromium shows', { tags: 'chromium' }, () => {
     expect(new Set(counts.map(([, frames]) => frames))).toEqual(new Set([2, 3]))
   })
 
+  test.each([
+    [6, true, false],
+    [12, true, false],
+    [12, true, true],
+    [40, true, false],
+    [12, false, false],
+  ])('%i rows of a first frame as they are drawn; interlaced: %s, with a transparent color: %s', async (...kind) => {
+    const [rows, isInterlaced, isClear] = kind
+    const made = oddGifs['the last frame ends early'] as (typeof oddGifs)[string]
+    const frames = made.frames.slice(1).map((frame) => ({ ...frame, rows, isInterlaced, isClear }))
+    const source = await written(`first-${kind.join('-')}.gif`, oddGif({ ...made, frames }))
+    const drawn = source.replace('first', 'drawn-first')
+    await writeGifForFfmpeg(source, drawn)
+    const shown = (await imageInChromium(browser, await readFile(source), 'image/gif')) ?? Buffer.alloc(0)
+    const [ours = []] = await framesIn(drawn, made.shown, 1)
+    expect(distance(ours, blocksOf(shown, made.shown[0]))).toBe(0)
+  })
+
   test('a gif that ends in its first frame from the length on at which one is measured', async () => {
     const source = oddGif(oddGifs['a frame is interlaced'] as (typeof oddGifs)[string])
     const head = source.indexOf(0x2c, 37)
@@ -151,7 +172,7 @@ describe('Chromium shows', { tags: 'chromium' }, () => {
       const frames = await measuring
         .then(({ delaysCentiseconds }) => delaysCentiseconds.length)
         .catch(({ code }) => code)
-      shown.push([added, (await isImageInChromium(browser, bytes, 'image/gif')) ? 1 : 'corrupt_media', frames])
+      shown.push([added, (await imageInChromium(browser, bytes, 'image/gif')) ? 1 : 'corrupt_media', frames])
     }
     expect(shown.filter(([, ofChromium, measured]) => ofChromium !== measured)).toEqual([])
     expect(new Set(shown.map(([, frames]) => frames))).toEqual(new Set([1, 'corrupt_media']))

@@ -54,16 +54,25 @@ export async function framesInChromium(
   }
 }
 
-/** Says whether an image element shows the file. Unlike `ImageDecoder`, it shows a first frame that ends early. */
-export async function isImageInChromium(browser: Browser, bytes: Uint8Array, type: string): Promise<boolean> {
+/**
+ * RGBA of a file in an image element; undefined if it shows none. Unlike `ImageDecoder`, it shows a first frame that
+ * ends early.
+ */
+export async function imageInChromium(browser: Browser, bytes: Uint8Array, type: string): Promise<Buffer | undefined> {
   const page = await (await browser.newContext()).newPage()
   try {
-    return (await page.evaluate(`new Promise((done) => {
+    const pixels = (await page.evaluate(`new Promise((done) => {
       const image = new Image()
-      image.onload = () => done(true)
-      image.onerror = () => done(false)
+      image.onload = () => {
+        const [width, height] = [image.naturalWidth, image.naturalHeight]
+        const context = new OffscreenCanvas(width, height).getContext('2d')
+        context.drawImage(image, 0, 0)
+        done(new Uint8Array(context.getImageData(0, 0, width, height).data.buffer).toBase64())
+      }
+      image.onerror = () => done(null)
       image.src = 'data:${type};base64,${Buffer.from(bytes).toString('base64')}'
-    })`)) as boolean
+    })`)) as string | null
+    return pixels === null ? undefined : Buffer.from(pixels, 'base64')
   } finally {
     await page.context().close()
   }

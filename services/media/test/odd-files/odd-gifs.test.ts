@@ -11,6 +11,8 @@ import { idIn, startTestService, type TestService } from '../service.ts'
 import { blocksOf, distance, FRAME_SECONDS, oddGif, oddGifs, shownBlocks } from './odd-gifs.ts'
 import { framesIn } from './shown-frames.ts'
 
+type Frame = (typeof oddGifs)[string]['frames'][number]
+
 /** Encoders blur colors; another color is further away. */
 const NEARLY = 60
 
@@ -93,8 +95,11 @@ test('an edit begins with the frames of browsers', async () => {
   expect(seen.map((frame, n) => distance(frame, upper[n] ?? []) < NEARLY)).toEqual([true, true, true])
 })
 
-test('a gif that ends in its last frame has that frame as well, and its details say so', async () => {
-  const source = oddGif({ ...(oddGifs['a frame is interlaced'] as (typeof oddGifs)[string]), missing: 30 })
+test('a gif that ends in its last frame, an interlaced one, has that frame as well, and its details say so', async () => {
+  const interlaced = oddGifs['a frame is interlaced'] as (typeof oddGifs)[string]
+  const [first, whole, corner] = interlaced.frames as [Frame, Frame, Frame]
+  const made = { ...interlaced, frames: [first, corner, { ...whole, rows: 60 }] }
+  const source = oddGif(made)
   const answer = await service.upload(source)
   expect(answer.body.success?.meta).toMatchObject({ frames: '3', duration: '1.5s' })
   const details = await service.get(`/media/${idIn(answer)}`, { token: service.token })
@@ -105,6 +110,11 @@ test('a gif that ends in its last frame has that frame as well, and its details 
     const { format } = await inspect(await written(`cut-gif.${kind}`, bytes))
     expect([kind, Number(format.duration)]).toEqual([kind, expect.closeTo(1.5, 1)])
   }
+  // Every other one of the last rows is missing.
+  const upper = 12 * 7
+  const mp4 = await written('cut-interlaced.mp4', (await service.get(`/f/${idIn(answer)}.mp4`)).bytes)
+  const [, , shown = []] = await framesIn(mp4, made.shown, 3)
+  expect(distance(shown.slice(0, upper), (shownBlocks(made)[2] ?? []).slice(0, upper))).toBeLessThan(NEARLY)
 })
 
 test('a gif that ends in its only frame shows the part that is there; without a pixel it is corrupt', async () => {

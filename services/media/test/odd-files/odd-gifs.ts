@@ -24,7 +24,7 @@ interface Frame {
   /** Half a second without it. */
   centiseconds?: number
   isInterlaced?: boolean
-  /** Rows that are there, of the last frame of a file that ends early. */
+  /** Rows that are there, of the last frame of a file that ends early; interlaced ones in the order of their passes. */
   rows?: number
 }
 
@@ -152,6 +152,24 @@ export const oddGifs: Record<string, OddGif> = {
     frames: [full, part, { ...corner, place: FULL as Place, rows: 0 }],
   },
   'the last frame is smaller and has no row': { ...{ ...usual, isAlike: true }, frames: [full, { ...part, rows: 0 }] },
+  ...Object.fromEntries(
+    (
+      [
+        ['is interlaced and ends early', 12, [full], {}],
+        ['is interlaced and ends in its first pass', 6, [full], {}],
+        ['is interlaced and ends early after a smaller one', 12, [full, part], {}],
+        ['is interlaced, has a transparent color and ends early', 12, [full], { isClear: true }],
+        ['is interlaced and smaller, and ends early', 9, [full, corner], { place: [0, 16, 64, 48] }],
+        ['is interlaced and has no row', 0, [full], {}],
+      ] as const
+    ).map(([what, rows, before, last]) => [
+      `the last frame ${what}`,
+      {
+        ...{ ...usual, isAlike: true },
+        frames: [...before, { ...part, place: FULL as Place, isInterlaced: true, rows, ...last } as Frame],
+      },
+    ]),
+  ),
   'the screen is empty': { ...{ screen: [0, 0], shown: SCREEN }, frames: [full, corner] },
 }
 
@@ -203,7 +221,10 @@ function pictureOf(place: Place, all: number[], { isInterlaced, rows }: Pick<Fra
 export function shownBlocks({ shown: [width, height], frames }: OddGif): Rgb[][] {
   const [across, down] = [width / 8, height / 8]
   let canvas: (Color | undefined)[] = Array(across * down).fill(undefined)
-  return frames.map(({ place: [left, top, wide, high], color, isClear, hole, disposal, rows = high }) => {
+  return frames.map((frame) => {
+    const { color, isClear, hole, disposal } = frame
+    const [left, top, wide, high] = frame.place
+    const { rows = high } = frame
     const before = [...canvas]
     // A frame that replaces the whole picture begins with nothing.
     if (rows < high && !isClear && wide >= width && high >= height) canvas = canvas.map(() => undefined)
@@ -211,7 +232,9 @@ export function shownBlocks({ shown: [width, height], frames }: OddGif): Rgb[][]
       const [blockX, blockY] = [8 * (at % across), 8 * Math.floor(at / across)]
       return blockX >= x && blockX < x + w && blockY >= y && blockY < y + h
     }
-    const isInFrame = (_: unknown, at: number) => isIn(at, [left, top, wide, rows])
+    const isInFrame = (_: unknown, at: number) => isIn(at, frame.place) && isThere(Math.floor(at / across) - top / 8)
+    // The middle rows of blocks are the second pass.
+    const isThere = (n: number) => (frame.isInterlaced ? Math.ceil(high / 8) + n < rows : 8 * n < rows)
     const isInHole = (at: number) => hole !== undefined && isIn(at, [left + hole[0], top + hole[1], hole[2], hole[3]])
     canvas = canvas.map((old, at) => (isInFrame(old, at) && !isInHole(at) ? color : old))
     const seen = canvas.map((each) => COLORS[each ?? 'white'])

@@ -8,7 +8,9 @@ import {
   clearingFrame,
   DISPOSAL,
   EXTENSION,
+  type GifImage,
   GRAPHIC_CONTROL,
+  gifFrame,
   gifHeader,
   imageDescriptor,
   trailerBlock,
@@ -16,6 +18,7 @@ import {
 } from './gif-file.ts'
 import { extend, isOutside, SHORTEST_DELAY_CENTISECONDS, screenAround, shownDelay } from './gif-picture.ts'
 import { type Piece, writePieces } from './gif-rewrite.ts'
+import { readInterlacedPart } from './interlaced-part.ts'
 import { countWholeRows } from './whole-rows.ts'
 
 type Image = Extract<GifBlock, { kind: 'image' }>
@@ -26,6 +29,8 @@ interface Frame {
   image: Image
   /** True if none of its pixels shows. */
   isUnseen?: boolean
+  /** Written in place of the image. */
+  part?: GifImage
   ending?: Ending
 }
 
@@ -54,12 +59,13 @@ export async function writeGifForFfmpeg(sourcePath: string, targetPath: string, 
   const { colors, picture, frames } = await endWithWholeRows(sourcePath, await readFrames(sourcePath), signal)
   const screen = { ...picture }
   const pieces = frames.flatMap((frame): Piece[] => {
-    const { control, image, isUnseen, ending } = frame
+    const { control, image, isUnseen, part, ending } = frame
     const clearing = ending?.clearingDelay ? [clearingFrame(picture, ending.clearingDelay)] : []
     if (ending?.delay === 0) return clearing
     const delay = ending?.delay ?? control?.delayCentiseconds ?? 0
     if (isUnseen || isOutside(image, picture)) return [unchangedFrame(delay), ...clearing]
     extend(screen, screenAround(image))
+    if (part) return [gifFrame(part, control?.disposal ?? DISPOSAL.none, delay)]
     return [...controlPieces(frame), ...imagePieces(image, colors), ...clearing]
   })
   await writePieces(sourcePath, targetPath, [gifHeader(screen, null), ...pieces, trailerBlock])
@@ -85,24 +91,42 @@ async function readFrames(path: string): Promise<Gif> {
 
 /**
  * Leaves of an image that ends early the rows that are there. Chromium shows nothing in the others where such an image
- * is the whole picture without a transparent color; elsewhere what was there stays. Interlaced rows are all over the
- * picture, so the frame before is shown; a first frame stays as it is.
+ * is the whole picture without a transparent color; elsewhere what was there stays. A first frame without a row stays
+ * as it is.
  */
 async function endWithWholeRows(path: string, gif: Gif, signal?: AbortSignal): Promise<Gif> {
   const { picture, frames } = gif
   const [before, last] = [frames.at(-2), frames.at(-1)]
   if (!last || last.image.data.cutAt === null) return gif
   const { image, control } = last
-  const { isInterlaced, start } = image.data
   // A frame outside the picture may be larger than any limit.
-  const isCounted = !isInterlaced && !isOutside(image, picture)
-  const height = isCounted ? await countWholeRows(path, { ...image, start }, signal) : 0
-  if (!before) return height === 0 ? gif : { ...gif, frames: [{ ...last, image: { ...image, height } }] }
-  const end = { ...last, image: { ...image, height }, isUnseen: height === 0 }
-  const isRestEmpty = isCounted && height < image.height && covers(image, picture) && !control?.hasTransparentColor
+  const { rows, ...shown } = isOutside(image, picture) ? NO_ROW : await readRows(path, gif, last, signal)
+  if (!before) return rows === 0 ? gif : { ...gif, frames: [{ ...last, ...shown }] }
+  const end = { ...last, ...shown, isUnseen: rows === 0 }
+  const isRestEmpty = rows < image.height && covers(image, picture) && !hasTransparentColor(control)
   const previous = isRestEmpty ? { ...before, ending: endingOf(before, picture) } : before
   return { ...gif, frames: [...frames.slice(0, -2), previous, end] }
 }
+
+const NO_ROW = { rows: 0 }
+
+type Rows = { rows: number } & Partial<Pick<Frame, 'image' | 'part'>>
+
+async function readRows(path: string, gif: Gif, { image, control }: Frame, signal?: AbortSignal): Promise<Rows> {
+  const { isInterlaced, start, colors } = image.data
+  if (!isInterlaced) {
+    const rows = await countWholeRows(path, { ...image, start }, signal)
+    return { rows, image: { ...image, height: rows } }
+  }
+  const table = colors ?? gif.colors
+  if (!table) return NO_ROW
+  const kind = { table, transparentColor: control?.transparentColor ?? null, isFirst: gif.frames.length === 1 }
+  const found = await readInterlacedPart(path, { ...image, start }, kind, signal)
+  if (!found) return NO_ROW
+  return found.rows < image.height ? { rows: found.rows, part: found.image } : { rows: found.rows }
+}
+
+const hasTransparentColor = (control: Control | undefined) => (control?.transparentColor ?? null) !== null
 
 /** A frame clears its own place; behind one that is smaller than the picture another clears all. */
 function endingOf({ control, image }: Frame, picture: Size): Ending {
@@ -118,7 +142,7 @@ const covers = ({ left, top, width, height }: Image, picture: Size): boolean =>
 
 function controlPieces({ control, ending }: Frame): Piece[] {
   if (!ending) return control ? [control] : []
-  const head = Buffer.of(EXTENSION, GRAPHIC_CONTROL, 4, (ending.disposal << 2) | (control?.hasTransparentColor ? 1 : 0))
+  const head = Buffer.of(EXTENSION, GRAPHIC_CONTROL, 4, (ending.disposal << 2) | (hasTransparentColor(control) ? 1 : 0))
   const delay = Buffer.alloc(2)
   delay.writeUInt16LE(ending.delay)
   // The transparent color and the end follow.
@@ -138,16 +162,16 @@ function imagePieces({ data, end, ...place }: Image, shared: ColorTable): Piece[
 /** Places of the frames, and what becomes of them. */
 export async function readLaidFrames(path: string): Promise<LaidFrame[]> {
   const frames: LaidFrame[] = []
-  let [disposal, hasTransparentColor] = [0, false]
+  let [disposal, transparentColor]: [number, number | null] = [0, null]
   for await (const block of readGifBlocks(path)) {
-    if (block.kind === 'graphic-control') ({ disposal, hasTransparentColor } = block)
+    if (block.kind === 'graphic-control') ({ disposal, transparentColor } = block)
     if (block.kind !== 'image') continue
     const { left, top, width, height, data } = block
-    const isOpaque = !hasTransparentColor && data.cutAt === null
+    const isOpaque = transparentColor === null && data.cutAt === null
     const after =
       disposal === DISPOSAL.toBackground ? 'cleared' : disposal === DISPOSAL.toPrevious ? 'restored' : 'kept'
     frames.push({ left, top, width, height, isOpaque, clears: false, after })
-    ;[disposal, hasTransparentColor] = [0, false]
+    ;[disposal, transparentColor] = [0, null]
   }
   return frames
 }

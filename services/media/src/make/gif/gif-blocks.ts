@@ -9,7 +9,7 @@ import { APPLICATION, EXTENSION, GRAPHIC_CONTROL, IMAGE, TRAILER } from './gif-f
  */
 export type GifBlock = { start: number; end: number } & (
   | { kind: 'screen'; width: number; height: number; colors: ColorTable }
-  | { kind: 'graphic-control'; delayCentiseconds: number; disposal: number; hasTransparentColor: boolean }
+  | { kind: 'graphic-control'; delayCentiseconds: number; disposal: number; transparentColor: number | null }
   | { kind: 'image'; left: number; top: number; width: number; height: number; data: ImageData }
   | { kind: 'loop'; loopCount: number }
   /** The rest of the file, which cannot be read. */
@@ -108,8 +108,8 @@ async function readExtension(bytes: ByteReader, start: number): Promise<GifBlock
     await skipWhole(bytes)
     const flags = first.readUInt8(0)
     const control = { delayCentiseconds: first.readUInt16LE(1), disposal: (flags >> 2) & 7 }
-    const hasTransparentColor = (flags & 1) === 1
-    return { kind: 'graphic-control', start, end: bytes.position(), ...control, hasTransparentColor }
+    const transparentColor = (flags & 1) === 1 ? first.readUInt8(3) : null
+    return { kind: 'graphic-control', start, end: bytes.position(), ...control, transparentColor }
   }
   if (label === APPLICATION && /^(NETSCAPE2\.0|ANIMEXTS1\.0)$/.test(first.toString('latin1'))) {
     const size = (await bytes.take(1)).readUInt8(0)

@@ -5,7 +5,7 @@ import { extend, isOutside, screenAround, shownDelay } from '../gif/gif-picture.
 import { type ProbeLimits, refuseLargePicture, refuseManyFrames } from './source-limits.ts'
 
 /** Properties of a frame without a graphic control. */
-const NO_CONTROL = { delayCentiseconds: 0, disposal: 0, hasTransparentColor: false }
+const NO_CONTROL = { delayCentiseconds: 0, disposal: 0, transparentColor: null as number | null }
 
 /**
  * Measures a GIF from its blocks alone, no pixel decoded. Refuses it at the block that crosses a limit, so that a bomb
@@ -44,9 +44,9 @@ export async function measureGif(path: string, limits: ProbeLimits) {
     if (delaysCentiseconds.length === 0) extend(picture, screenAround(block))
     extend(decoded, picture, ...(isOutside(block, picture) ? [] : [screenAround(block)]))
     refuseLargePicture(limits, decoded.width, decoded.height)
-    const { hasTransparentColor, disposal, delayCentiseconds } = control
+    const { transparentColor, disposal, delayCentiseconds } = control
     const covers =
-      !hasTransparentColor && block.left + block.top === 0 && right >= picture.width && bottom >= picture.height
+      transparentColor === null && block.left + block.top === 0 && right >= picture.width && bottom >= picture.height
     gif.mayBeTransparent ||= isClear && !(covers && block.data.cutAt === null)
     isClear = disposal === DISPOSAL.toBackground || (disposal === DISPOSAL.toPrevious && isClear)
     delaysCentiseconds.push(shownDelay(delayCentiseconds))
