@@ -94,6 +94,8 @@ function openSettings(config: Config): Record<string, boolean> {
       encryptsBy === jwt.secret,
     'AUTH_HOOK_*_UNSIGNED is enabled: a receiver takes the questions of any client for those of this service':
       Object.values(config.hooks).some(({ target, signers }) => target.kind === 'http' && signers.length === 0),
+    'AUTH_HOOK_PASSWORD_VERIFICATION_ATTEMPT_ENABLED is true: a hook that rejects a wrong password reveals that the account exists':
+      config.hooks['password-verification'] !== undefined,
     [`AUTH_ENCRYPTION_KEY has less than ${SHORTEST_SECRET_BYTES} bytes`]:
       encryptsBy !== jwt.secret && Buffer.byteLength(encryptsBy) < SHORTEST_SECRET_BYTES,
   }

@@ -126,3 +126,11 @@ test('an unsigned hook by HTTP is a setting to review', () => {
   const signedConfig = readConfig({ ...REQUIRED, ...unsigned, HOOK_SEND_SMS_SECRETS: `v1,whsec_${KEY}` }).config
   expect(settingsToReview(signedConfig).join()).not.toContain('UNSIGNED')
 })
+
+test('a hook of passwords, whose rejections reveal accounts, is a setting to review', () => {
+  const advice = expect.stringMatching(/^AUTH_HOOK_PASSWORD_VERIFICATION_ATTEMPT_ENABLED is true/)
+  const hook = { HOOK_PASSWORD_VERIFICATION_ATTEMPT_URI: 'pg-functions://postgres/public/shown' }
+  const review = (more: object) => settingsToReview(readConfig({ ...REQUIRED, ...hook, ...more }).config)
+  expect(review({ HOOK_PASSWORD_VERIFICATION_ATTEMPT_ENABLED: 'true' })).toContainEqual(advice)
+  expect(review({})).not.toContainEqual(advice)
+})
