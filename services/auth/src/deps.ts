@@ -147,7 +147,7 @@ export async function makeDeps(
     createProviders(config, undefined, customProviders),
     openChains(config.web3),
   ])
-  const hooks = createHooks({ db, log, now, newId: processValues.newId, config })
+  const hooks = createHooks({ db, log, ...processValues, config })
   return {
     config,
     log,

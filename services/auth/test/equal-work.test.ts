@@ -2,7 +2,7 @@
 // and its rendering. bench/parity.ts and bench/telling.ts measure its time.
 import { statementsOf } from '@services/common/testing/database/statements'
 import pg from 'pg'
-import { expect, vi } from 'vitest'
+import { expect, onTestFinished, vi } from 'vitest'
 import { createMailer } from '../src/adapters/mail/smtp.ts'
 import { TABLES } from '../src/db/tables.ts'
 import { startProviderSignIns } from './provider-sign-in.ts'
@@ -88,6 +88,36 @@ test('a sign-up, and a first sign-in at a provider, send as many statements, whe
   }
   await all.close()
 })
+
+test.for(['by HTTP', 'a function'])(
+  'a sign-up sends as many statements, whether or not an account has the address, with hooks of users: %s',
+  async (kind, { service }) => {
+    const receiver = await startReceiver()
+    onTestFinished(() => receiver.close())
+    await service.deps.pool.query(`create or replace function public.admit(event jsonb) returns jsonb language sql
+      as 'select null::jsonb'`)
+    const uri = kind === 'a function' ? 'pg-functions://postgres/public/admit' : receiver.url
+    const hook = (point: string) => ({
+      [`AUTH_HOOK_${point}_USER_CREATED_ENABLED`]: 'true',
+      [`AUTH_HOOK_${point}_USER_CREATED_URI`]: uri,
+      [`AUTH_HOOK_${point}_USER_CREATED_UNSIGNED`]: String(kind === 'by HTTP'),
+    })
+    const hooked = await service.with({ ...hook('BEFORE'), ...(kind === 'by HTTP' && hook('AFTER')) })
+    onTestFinished(() => hooked.close())
+    const cost = async (who: string) => {
+      const email = `${who}-${kind.length}@hooked.example.com`
+      if (who === 'known') await service.signedIn(email)
+      await service.settled()
+      const texts = await statementsOf(async () => {
+        expect((await hooked.post('/signup', { email, password: 'correct horse' })).status).toBe(200)
+      })
+      await service.settled()
+      return texts.length
+    }
+    const unknown = await cost('unknown')
+    expect(await cost('known')).toBe(unknown)
+  },
+)
 
 test.for(['with a sign-up that waits', 'without one'])(
   'a refused sign-in hashes as often and sends as many statements for any account and for nobody, %s',

@@ -11,22 +11,27 @@ export interface FunctionHookSettings {
   timeoutSeconds: number
   /** The question holds codes, which an error may quote: only its SQLSTATE is kept. */
   isSecret?: boolean
+  /** Whether a transaction continues after a failure. */
+  hasSavepoint?: boolean
+  /** Nothing that the function writes stays. */
+  isUndone?: boolean
 }
 
 /** SQLSTATE of a statement that reached its time limit. */
 const QUERY_CANCELED = '57014'
 
 /**
- * Asks a function of PostgreSQL (contract/auth-hooks.md 6); in a transaction its failure leaves that usable. NULL is an
- * empty answer. `raise … using errcode = 'PT403'` refuses like an `error` with that status.
+ * Asks a function of PostgreSQL (contract/auth-hooks.md 6). NULL is an empty answer. `raise … using errcode = 'PT403'`
+ * refuses like an `error` with that status.
  */
 export async function askFunction(
   // biome-ignore lint/suspicious/noExplicitAny: the function may be in any database
   db: Kysely<any>,
-  { target, timeoutSeconds, isSecret = false }: FunctionHookSettings,
+  { target, timeoutSeconds, isSecret = false, hasSavepoint, isUndone }: FunctionHookSettings,
   { body }: Question,
 ): Promise<HookAnswer> {
-  const answer = await callFunction(db, { target, argument: body, withinMs: timeoutSeconds * 1000 }).catch((error) => {
+  const call = { target, argument: body, withinMs: timeoutSeconds * 1000, hasSavepoint, isUndone }
+  const answer = await callFunction(db, call).catch((error) => {
     throw failureOf(error, timeoutSeconds, isSecret)
   })
   return answer === null ? {} : readHookAnswer(answer)

@@ -246,8 +246,8 @@ hooked('a hook that calls the service about the same user meanwhile gets its ans
   expect(fragmentOf(await on.get(path)).access_token).toBeTruthy()
   const { refresh_token } = (await on.post('/token?grant_type=password', { email, password })).body
   const refreshed = await on.post('/token?grant_type=refresh_token', { refresh_token })
-  // The link and the refresh ask twice: the first answer was about a user who has changed.
-  expect(refreshed.body.user.app_metadata.visits).toBe(5)
+  // Each of the three asks twice: the first answer was about a user who has changed.
+  expect(refreshed.body.user.app_metadata.visits).toBe(6)
 })
 
 hooked('an answer about a user who has changed meanwhile is asked for again', async ({ on, receiver }) => {
@@ -263,22 +263,49 @@ hooked('an answer about a user who has changed meanwhile is asked for again', as
   expect(receiver.requests).toHaveLength(2)
 })
 
-hooked('a right that is revoked while the hook is asked is in no token', async ({ on, receiver }) => {
-  receiver.decide(({ claims }) => answer(claims))
-  const { userId, refreshToken: refresh_token } = await on.signedIn('revoked@example.com')
-  const grant = (isOwner: boolean) =>
-    on.put(`/admin/users/${userId}`, { app_metadata: { is_owner: isOwner } }, on.admin)
-  await grant(true)
-  receiver.requests.length = 0
-  receiver.decide(async ({ claims }) => {
-    if (receiver.requests.length === 1) await grant(false)
-    const { is_owner: isOwner } = claims.app_metadata as { is_owner: boolean }
-    return answer({ ...claims, role: isOwner ? 'owner' : 'clerk' })
-  })
-  const { body } = await on.post('/token?grant_type=refresh_token', { refresh_token })
-  expect(claimsIn(body.access_token)).toMatchObject({ app_metadata: { is_owner: false }, role: 'clerk' })
-  expect(receiver.requests).toHaveLength(2)
-})
+hooked.for(['refresh_token', 'password'])(
+  'a right that is revoked while the hook is asked is in no token of %s',
+  async (grant_type, { on, receiver }) => {
+    receiver.decide(({ claims }) => answer(claims))
+    const email = `revoked-${grant_type}@example.com`
+    const { userId, refreshToken: refresh_token } = await on.signedIn(email)
+    const grant = (isOwner: boolean) =>
+      on.put(`/admin/users/${userId}`, { app_metadata: { is_owner: isOwner } }, on.admin)
+    await grant(true)
+    receiver.requests.length = 0
+    receiver.decide(async ({ claims }) => {
+      if (receiver.requests.length === 1) await grant(false)
+      const { is_owner: isOwner } = claims.app_metadata as { is_owner: boolean }
+      return answer({ ...claims, role: isOwner ? 'owner' : 'clerk' })
+    })
+    const { body } = await on.post(`/token?grant_type=${grant_type}`, { refresh_token, email, password })
+    expect(claimsIn(body.access_token)).toMatchObject({ app_metadata: { is_owner: false }, role: 'clerk' })
+    expect(body.user.app_metadata).toMatchObject({ is_owner: false })
+    expect(receiver.requests).toHaveLength(2)
+  },
+)
+
+hooked.for([
+  ['banned', { ban_duration: '1h' }, 'user_banned'],
+  ['deleted', undefined, 'invalid_credentials'],
+] as const)(
+  'a user who is %s while the hook is asked is not signed in by password',
+  async ([fate, change, error_code], { on, receiver }) => {
+    receiver.decide(({ claims }) => answer(claims))
+    const email = `then-${fate}@example.com`
+    const { userId } = await on.signedIn(email)
+    receiver.decide(async ({ claims }) => {
+      await (change
+        ? on.put(`/admin/users/${userId}`, change, on.admin)
+        : on.delete(`/admin/users/${userId}`, on.admin))
+      return answer(claims)
+    })
+    expect(await on.post('/token?grant_type=password', { email, password })).toMatchObject({
+      status: 400,
+      body: { error_code },
+    })
+  },
+)
 
 hooked('a hook is asked once about a sign-in, however slow it is', async ({ on, receiver }) => {
   receiver.decide(({ claims }) => answer(claims))

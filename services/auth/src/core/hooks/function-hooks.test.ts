@@ -1,7 +1,8 @@
+import { statementsOf } from '@services/common/testing/database/statements'
 import { sql } from 'kysely'
 import pg from 'pg'
 import { describe, expect, onTestFinished } from 'vitest'
-import { test as base, createDatabase, type TestService } from '../../../test/service.ts'
+import { test as base, createDatabase, startTestService, type TestService } from '../../../test/service.ts'
 import type { AuditLog } from '../audit/audit.ts'
 
 const POINT = 'AUTH_HOOK_MFA_VERIFICATION_ATTEMPT'
@@ -18,6 +19,7 @@ const FUNCTIONS: Record<string, string> = {
   raises_status: `raise exception 'not today' using errcode = 'PT423'`,
   raises_success: `raise exception 'not today' using errcode = 'PT200'`,
   quotes: `return (event #>> '{sms,otp}' || ' is your code')::integer`,
+  records: 'insert into app.facts values (3); return null',
   violates: 'insert into app.facts values (1), (1); return null',
   sleeps: 'perform pg_sleep(60); return null',
 }
@@ -83,34 +85,96 @@ test.for<[string, object]>([
   ['violates', failed],
   ['is_missing', failed],
 ])(
-  'a function that %s is understood, in a transaction too, which its failure leaves usable',
+  'a function that %s is understood, in a transaction too, whose other statements keep their time',
   async ([name, outcome], { service }) => {
     const hooks = await hooksOf(service, name)
     expect(await outcomeOf(hooks.ask('mfa-verification', log, payload))).toEqual(outcome)
-    await service.deps.db.transaction().execute(async (trx) => {
-      expect(await outcomeOf(hooks.ask('mfa-verification', log, payload, { trx }))).toEqual(outcome)
-      const after = await sql<{ limit: string }>`select current_setting('statement_timeout') as limit`.execute(trx)
-      const usual = await sql<{ limit: string }>`select current_setting('statement_timeout') as limit`.execute(
-        service.deps.db,
-      )
-      expect(after.rows).toEqual(usual.rows)
+    const limitIn = async (db: typeof service.deps.db) =>
+      (await sql<{ limit: string }>`select current_setting('statement_timeout') as limit`.execute(db)).rows
+    const within = service.deps.db.transaction().execute(async (trx) => {
+      let answer: object | undefined
+      const statements = await statementsOf(async () => {
+        answer = await hooks.ask('mfa-verification', log, payload, { trx })
+      })
+      expect(statements).toHaveLength(2)
+      expect(await limitIn(trx)).toEqual(await limitIn(service.deps.db))
+      return answer
+    })
+    expect(await outcomeOf(within)).toEqual(outcome)
+  },
+)
+
+const LATE = {
+  ...{ status: 422, code: 'hook_timeout' },
+  message: 'Failed to reach hook within maximum time of 0.050000 seconds',
+}
+
+test('a function that sleeps is stopped, in a transaction too', async ({ service }) => {
+  const hooks = await hooksOf(service, 'sleeps', { [`${POINT}_TIMEOUT`]: '50ms' })
+  expect(await outcomeOf(hooks.ask('mfa-verification', log, payload))).toEqual(LATE)
+  const within = service.deps.db.transaction().execute((trx) => hooks.ask('mfa-verification', log, payload, { trx }))
+  expect(await outcomeOf(within)).toEqual(LATE)
+})
+
+test.for<[string, object]>([
+  ['records', { answer: undefined }],
+  ['raises_status', { answer: undefined }],
+  ['raises', failed],
+  ['sleeps', LATE],
+])(
+  'a function that %s leaves no trace of a hidden account, and the transaction and its other statements their own time',
+  async ([name, outcome], { service }) => {
+    const own = await service.with({
+      AUTH_HOOK_BEFORE_USER_CREATED_ENABLED: 'true',
+      AUTH_HOOK_BEFORE_USER_CREATED_URI: `pg-functions://postgres/app/${name}`,
+      AUTH_HOOK_BEFORE_USER_CREATED_TIMEOUT: name === 'sleeps' ? '50ms' : '15s',
+    })
+    onTestFinished(() => own.close())
+    const { hooks, db } = own.deps
+    const hide = (trx?: typeof db) => outcomeOf(hooks.hide('before-user-created', log, { user: {} } as never, trx))
+    expect(await hide()).toEqual(outcome)
+    await db.transaction().execute(async (trx) => {
+      expect(await hide(trx)).toEqual(outcome)
+      const { rows } = await sql<{ facts: number }>`
+        select count(*)::int as facts, pg_sleep(0.1) from app.facts`.execute(trx)
+      expect(rows).toMatchObject([{ facts: 0 }])
     })
   },
 )
 
-test('a function that sleeps is stopped, and leaves the transaction and its other statements their own time', async ({
-  service,
-}) => {
-  const hooks = await hooksOf(service, 'sleeps', { [`${POINT}_TIMEOUT`]: '50ms' })
-  const late = {
-    ...{ status: 422, code: 'hook_timeout' },
-    message: 'Failed to reach hook within maximum time of 0.050000 seconds',
-  }
-  expect(await outcomeOf(hooks.ask('mfa-verification', log, payload))).toEqual(late)
-  await service.deps.db.transaction().execute(async (trx) => {
-    expect(await outcomeOf(hooks.ask('mfa-verification', log, payload, { trx }))).toEqual(late)
-    await sql`select pg_sleep(0.1)`.execute(trx)
+test('functions that hang outside of a transaction take half of the pool, and more than its queue are refused', async () => {
+  const service = await startTestService({
+    [`${POINT}_ENABLED`]: 'true',
+    [`${POINT}_URI`]: 'pg-functions://postgres/app/hangs',
+    [`${POINT}_TIMEOUT`]: '15s',
+    AUTH_DB_MAX_POOL_SIZE: '2',
+    AUTH_WORKERS_ENABLED: 'false',
   })
+  onTestFinished(() => service.close())
+  const { pool, hooks } = service.deps
+  await pool.query(`create schema app; create function app.hangs(event jsonb) returns jsonb language plpgsql as $$
+    begin perform pg_advisory_xact_lock_shared(2); return null; end $$`)
+  const holder = await pool.connect()
+  await holder.query('select pg_advisory_lock(2)')
+  const asked = Array.from({ length: 21 }, () => hooks.ask('mfa-verification', log, payload))
+  await expect(hooks.ask('mfa-verification', log, payload)).rejects.toMatchObject({
+    ...{ status: 503, code: 'over_capacity', retryAfterSeconds: 2 },
+  })
+  await holder.query('select pg_advisory_unlock(2)')
+  holder.release()
+  expect(await Promise.all(asked)).toEqual(asked.map(() => ({})))
+  expect(pool.totalCount).toBe(2)
+})
+
+test('functions, and transactions that ask them, run at once where the pool has no limit', async ({ service }) => {
+  const hooks = await hooksOf(service, 'answers', {
+    AUTH_DB_MAX_POOL_SIZE: '0',
+    AUTH_HOOK_CUSTOM_ACCESS_TOKEN_ENABLED: 'true',
+    AUTH_HOOK_CUSTOM_ACCESS_TOKEN_URI: 'pg-functions://postgres/app/answers',
+  })
+  const ask = () => hooks.ask('mfa-verification', log, payload)
+  const asked = Array.from({ length: 30 }, (_, index) => (index % 2 ? ask() : hooks.runAsking(async () => ({}))))
+  expect(await Promise.all(asked)).toHaveLength(30)
 })
 
 test('a function that sends leaves no code of its question in the log', async ({ service }) => {

@@ -11,7 +11,7 @@ import type { Hooks } from './hooks.ts'
 import type { HookAnswers, HookPayloads } from './payloads.ts'
 
 export interface QuestionDeps {
-  hooks: Pick<Hooks, 'has' | 'isWithin' | 'runAsking' | 'ask' | 'waitAsLong'>
+  hooks: Pick<Hooks, 'has' | 'isWithin' | 'runAsking' | 'ask' | 'hide' | 'waitAsLong'>
   newId: () => string
   newRowId: () => string
 }
@@ -38,8 +38,10 @@ export interface Questions {
   ): Promise<Asked<Point>>
   /** Asks at most once, after the commit; a failure is that of the request. */
   tell<Point extends HookPoint>(point: Point, read: () => Promise<HookPayloads[Point] | undefined>): void
-  /** Waits after the transaction as long as a question takes, where there was none to ask. */
-  pretend(point: HookPoint): void
+  /** Does as `ask` does, about an account whose existence must stay hidden. Its answer decides nothing. */
+  hide<Point extends HookPoint>(db: Kysely<DB>, point: Point, payload: HookPayloads[Point]): Promise<void>
+  /** Takes the time of a question after the commit, about such an account. */
+  hideTold(point: HookPoint, read: () => Promise<unknown>): void
 }
 
 /** Ends a run of the transaction. */
@@ -56,9 +58,12 @@ class Unanswered extends Error {
 }
 
 /** Points at which a transaction asks. */
-const WITHIN_TRANSACTIONS = ['before-user-created', 'after-user-created', 'customize-access-token'] as const
+const WITHIN_TRANSACTIONS = [
+  ...(['before-user-created', 'after-user-created'] as const),
+  ...(['customize-access-token', 'mfa-verification'] as const),
+]
 
-/** Runs of one transaction: it has two questions, and others may change what they are about. */
+/** Runs of one transaction: it has three questions at most, and others may change what they are about. */
 const MAX_RUNS = 8
 
 /** Counts the messages that `work` sends, and undoes that if it throws. */
@@ -108,7 +113,14 @@ async function committed<Deps extends QuestionDeps, Result>(
           const payload = await read()
           if (payload) await hooks.ask(point, log, payload)
         }),
-      pretend: (point) => void later.push(() => hooks.waitAsLong(point)),
+      async hide(db, point, payload) {
+        if (hooks.isWithin(point)) return hooks.hide(point, log, payload, db)
+        // Another request may have made the account since it was asked about.
+        if ([...answers.keys()].some((key) => key.startsWith(`${point} `))) return
+        const asked = { payload, answer: {} }
+        throw new Unanswered(`${point} hidden`, () => hooks.hide(point, log, payload).then(() => asked))
+      },
+      hideTold: (point, read) => void later.push(() => read().then(() => hooks.waitAsLong(point))),
     }
     try {
       const ids = { newId: newId.fromStart(), newRowId: newRowId.fromStart() }

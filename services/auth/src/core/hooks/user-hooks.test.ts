@@ -258,12 +258,82 @@ test('a code of an admitted user signs in, and the user is the one that the hook
   expect(receiver.asked('before-user-created')).toMatchObject([{ id: body.user.id, user_metadata: { team: 'blue' } }])
 })
 
-test('a sign-up of a known address takes as long as one that the hook is asked about', async ({ on, receiver }) => {
-  const slowly = (afterMs: number) =>
-    receiver.answer((response) => void setTimeout(() => response.writeHead(204).end(), afterMs))
-  slowly(200)
-  await on.post('/signup', { email: 'slow@example.com', password })
-  const begun = performance.now()
-  await on.post('/signup', { email: 'slow@example.com', password })
-  expect(performance.now() - begun).toBeGreaterThan(190)
+test.for<[string, Record<string, string>, boolean]>([
+  ['another request has other data', {}, true],
+  ['a setting confirms it', { AUTH_MAILER_AUTOCONFIRM: 'true' }, false],
+])('a hook sees the user that a worker makes where %s', async ([, settings, isSecond], { on, receiver }) => {
+  const own = await on.with(settings)
+  onTestFinished(() => own.close())
+  receiver.refuse({ 'before-user-created': { http_code: 403, message: 'not yet' } })
+  const email = `made-${isSecond}@example.com`
+  if (isSecond) await own.post('/otp', { email, data: { team: 'red' } })
+  receiver.refuse({})
+  await own.post('/otp', { email, data: { team: 'blue' } })
+  await on.settled()
+  const [{ id, ...asked }] = receiver.asked('before-user-created')
+  const { body } = await on.get(`/admin/users/${id}`, on.admin)
+  const { email_confirmed_at: confirmedAt, user_metadata: data } = body
+  expect(asked.user_metadata).toEqual(data)
+  expect([data.team, Boolean(asked.email_confirmed_at)]).toEqual(isSecond ? [undefined, false] : ['blue', true])
+  expect(Boolean(confirmedAt)).toBe(!isSecond)
+  expect(receiver.asked('before-user-created')).toHaveLength(1)
+})
+
+describe('a known address', () => {
+  const respond = (receiver: Receiver, status: number, afterMs = 0) => {
+    receiver.requests.length = 0
+    receiver.answer((response) => void setTimeout(() => response.writeHead(status).end(), afterMs))
+  }
+
+  test('takes as long as one that the hook is asked about', async ({ on, receiver }) => {
+    const fresh = await on.with({})
+    onTestFinished(() => fresh.close())
+    respond(receiver, 204, 200)
+    await fresh.post('/signup', { email: 'slow@example.com', password })
+    const begun = performance.now()
+    await fresh.post('/signup', { email: 'slow@example.com', password })
+    expect(performance.now() - begun).toBeGreaterThan(190)
+    expect(receiver.asked('before-user-created')).toHaveLength(1)
+  })
+
+  test.for(['/signup', '/otp'])(
+    'gets the answer of a new one at %s of a new process, and during an outage',
+    async (path, { on, receiver }) => {
+      const emailOf = (who: string) => `${who}-${path.slice(1)}@outage.example.com`
+      await on.signedIn(emailOf('known'))
+      const fresh = await on.with({})
+      onTestFinished(() => fresh.close())
+      const ask = async (who: string) => {
+        receiver.requests.length = 0
+        const { status, body } = await fresh.post(path, { email: emailOf(who), password })
+        await on.settled()
+        on.clock.advance({ seconds: 61 })
+        return { status, code: body.error_code, asked: receiver.asked('before-user-created').length }
+      }
+      // The first question of a process is asked: no answer has shown yet how long it takes.
+      receiver.refuse({ 'before-user-created': { http_code: 403, message: 'no' } })
+      expect(await ask('known')).toEqual({ status: 200, code: undefined, asked: 1 })
+      expect(await ask('known')).toEqual({ status: 200, code: undefined, asked: 0 })
+      // The request asks once; at /otp a worker asks again.
+      let left = 0
+      const failing = async (who: string) => {
+        left = 1
+        receiver.answer((response) => void response.writeHead(left-- > 0 ? 500 : 204).end())
+        return ask(who)
+      }
+      const outage = path === '/otp' ? { status: 200, code: undefined } : { status: 500, code: 'unexpected_failure' }
+      expect(await failing('new')).toMatchObject(outage)
+      expect(await failing('known')).toEqual({ ...outage, asked: 1 })
+      expect(await ask('known')).toEqual({ status: 200, code: undefined, asked: 1 })
+      expect(await ask('known')).toEqual({ status: 200, code: undefined, asked: 0 })
+      expect(on.mailbox.messages({ to: emailOf('new') })).toHaveLength(path === '/otp' ? 1 : 0)
+    },
+  )
+
+  test('is no concern of an admin who invites it during an outage', async ({ on, receiver }) => {
+    await on.post('/invite', { email: 'invited-again@example.com' }, on.admin)
+    respond(receiver, 500)
+    expect((await on.post('/invite', { email: 'invited-again@example.com' }, on.admin)).status).toBe(200)
+    expect(receiver.requests).toEqual([])
+  })
 })

@@ -74,6 +74,8 @@ describe('a password', () => {
     service,
   }) => {
     const banned = await service.signedIn('banned@example.com')
+    respond(receiver, answers({}))
+    await signIn(on, 'banned@example.com')
     await service.put(`/admin/users/${banned.userId}`, { ban_duration: '1h' }, service.admin)
     await service.post('/admin/users', { email: 'without@example.com', email_confirm: true }, service.admin)
     await service.post('/signup', { email: 'pending@example.com', password })
@@ -87,11 +89,44 @@ describe('a password', () => {
 
   test('of an unknown account takes as long as that of a known one', async ({ on, receiver, service }) => {
     await service.signedIn('known@example.com')
-    respond(receiver, answers({}, 200))
-    await signIn(on, 'known@example.com', 'wrong')
+    const fresh = await on.with({})
+    const shown = respond(receiver, answers({}, 200))
+    await signIn(fresh, 'known@example.com', 'wrong')
     const begun = performance.now()
-    expect(await signIn(on, 'nobody@example.com', 'wrong')).toMatchObject(WRONG)
+    expect(await signIn(fresh, 'nobody@example.com', 'wrong')).toMatchObject(WRONG)
     expect(performance.now() - begun).toBeGreaterThan(190)
+    expect(shown()).toHaveLength(1)
+    await fresh.close()
+  })
+
+  test('of an unknown account is shown as that of a made-up one, until the hook has answered and while it fails', async ({
+    on,
+    receiver,
+    service,
+  }) => {
+    const { userId } = await service.signedIn('outage@example.com')
+    const fresh = await on.with({})
+    let unknown = 0
+    const attempts = async (how: Respond) => {
+      const shown = respond(receiver, how)
+      unknown += 2
+      for (const email of [
+        `nobody-${unknown}@example.com`,
+        'outage@example.com',
+        `nobody-${unknown + 1}@example.com`,
+      ]) {
+        expect(await signIn(fresh, email, 'wrong')).toMatchObject(WRONG)
+      }
+      return shown().map(({ user_id: id, valid }) => [id === userId, valid])
+    }
+    const [known, madeUp] = [
+      [true, false],
+      [false, false],
+    ]
+    expect(await attempts(answers({}))).toEqual([madeUp, known])
+    expect(await attempts(fails)).toEqual([known, madeUp])
+    expect(await attempts(answers({ decision: 'continue' }))).toEqual([madeUp, known])
+    await fresh.close()
   })
 
   test('is refused while the hook gives no answer, unless it fails open; its own refusal holds', async ({
@@ -156,6 +191,35 @@ describe('a second factor', () => {
     respond(receiver, answers({ decision: 'reject', message: 'too often' }))
     expect(await attempt(on, user, false)).toMatchObject(refusal(403, 'mfa_verification_rejected', 'too often'))
     expect(await sessionsOf(on, user.userId)).toBe(0)
+  })
+
+  test('right is shown as wrong when its code was used before', async ({ on, receiver, service }) => {
+    const user = await withTotp(service)
+    service.clock.advance({ seconds: 30 })
+    const code = totpCode(user.totp.secret, service.clock.now())
+    const prove = async () => {
+      const challenge_id = await challenge(on, user, user.totp.id)
+      return on.post(`/factors/${user.totp.id}/verify`, { challenge_id, code }, user.auth)
+    }
+    const shown = respond(receiver, answers({}))
+    expect((await prove()).status).toBe(200)
+    expect((await prove()).body.error_code).toBe('mfa_verification_failed')
+    expect(shown()).toMatchObject([{ valid: true }, { valid: false }])
+  })
+
+  test('that a function rejects is recorded by it all the same', async ({ service }) => {
+    const user = await withTotp(service)
+    await service.deps.pool.query(`create table public.shown (event jsonb);
+      create function public.reject(event jsonb) returns jsonb language sql as $$
+        insert into public.shown values (event) returning '{"decision": "reject"}'::jsonb $$`)
+    const own = await service.with({
+      AUTH_HOOK_MFA_VERIFICATION_ATTEMPT_ENABLED: 'true',
+      AUTH_HOOK_MFA_VERIFICATION_ATTEMPT_URI: 'pg-functions://postgres/public/reject',
+    })
+    expect((await attempt(own, user)).body.error_code).toBe('mfa_verification_rejected')
+    const { rows } = await service.deps.pool.query(`select event ->> 'valid' as valid from public.shown`)
+    expect(rows).toEqual([{ valid: 'true' }])
+    await own.close()
   })
 
   test('right, but rejected, raises no session and names the usual text', async ({ on, receiver, service }) => {

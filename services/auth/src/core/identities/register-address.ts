@@ -25,7 +25,8 @@ export async function registerAddress(
   { account, claim, order }: { account: Account; claim: AddressClaim; order: Omit<ConfirmationOrder, 'address'> },
 ): Promise<boolean> {
   const { address, user } = account
-  const storedId = await insertAccount(deps, trx, withClaim(account, await recordClaim(trx, claim)))
+  const claimed = withClaim(account, await recordClaim(trx, claim))
+  const storedId = await insertAccount(deps, trx, claimed, { hidesKnown: true })
   const stored = (await lockAndReadUser(trx, storedId)) ?? refuseVanishedAccount()
   const { isPending } = await sendConfirmation(deps, trx, stored, { ...order, address, isClaim: true })
   const action = isPending ? 'user_confirmation_requested' : 'user_repeated_signup'

@@ -45,8 +45,8 @@ export interface MessageRequest {
   /** Only for sign_in: whether an unknown address becomes an account, and its user_metadata. */
   createUser?: boolean
   data?: Metadata
-  /** Id of the account that the hook before-user-created has admitted; it was not asked without one. */
-  admittedId?: string | undefined
+  /** Account that the hook before-user-created has admitted; without one the worker asks it. */
+  admitted?: { id: string; data: Metadata } | undefined
   /** The address is over its cap: a message goes only to a proven one, with a code too long to be guessed. */
   isOverCap?: boolean
   /** Settings of the instance that received the request. */
@@ -77,10 +77,10 @@ function gapKindOf({ type, address }: Pick<MessageRequest, 'type' | 'address'>):
   return type === 'confirmation' ? 'confirmation' : 'sign_in_link'
 }
 
-interface MessageInput extends Omit<MessageRequest, 'messageId' | 'settings' | 'admittedId'>, Requester {
+interface MessageInput extends Omit<MessageRequest, 'messageId' | 'settings' | 'admitted'>, Requester {
   clientAddress?: string | undefined
-  /** Asks about the account of an unknown address, and returns its id. Throws a refusal. */
-  admit?: () => Promise<string | undefined>
+  /** Asks about the account that an unknown address would get, and returns its id. Throws a refusal. */
+  admit?: (data: Metadata) => Promise<string | undefined>
 }
 
 interface RequestDeps extends BudgetDeps, SendGapDeps, OutboxDeps {
@@ -101,9 +101,10 @@ export async function requestMessage(
 ): Promise<string> {
   const { address, type, audience, data = {} } = input
   // The claim comes before any refusal: even a refused request of the owner voids a stranger's registration.
+  let claimed: Metadata = {}
   if (type === 'sign_in' || type === 'recovery') {
     const claim = claimOf(deps, { address, passwordHash: null, data: type === 'sign_in' ? data : {} })
-    await deps.db.transaction().execute((trx) => recordClaim(trx, claim))
+    claimed = (await deps.db.transaction().execute((trx) => recordClaim(trx, claim))).data
   }
   const gap = gapKindOf(input)
   const request: MessageRequest = { ...input, messageId: deps.newId(), settings: requestSettings(deps.config) }
@@ -111,7 +112,8 @@ export async function requestMessage(
   const isAnsweredHere = isTest || isAttemptedFirst(deps.firstAttempts, address)
   const queueRequest = async (isOverCap = false) => {
     // Over the cap no account is made.
-    request.admittedId = isOverCap ? undefined : await admit?.()
+    const id = isOverCap ? undefined : await admit?.(claimed)
+    if (id !== undefined) request.admitted = { id, data: claimed }
     if (isAnsweredHere && answer) return answer({ ...request, isOverCap })
     const sealed = seal(deps.outboxKey, { ...request, isOverCap })
     const job: MessageRequestJob = { sealed, notBefore: notBefore(deps) }

@@ -5,10 +5,10 @@ import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { parseChannel } from '../../adapters/sms/parse-channel.ts'
 import { admitLater } from '../../core/identities/admit-user.ts'
-import { newAccount } from '../../core/identities/new-account.ts'
 import { parsePkce } from '../../core/one-time-tokens/pkce.ts'
 import { FreeForm, requireModestMetadata } from '../../core/users/metadata.ts'
 import { requestMessage } from '../../core/verification-messages/message-request.ts'
+import type { Metadata } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { oneAddress, refuseBoth, requireAddress, requireProvider } from '../../http/bodies/address.ts'
@@ -24,7 +24,7 @@ import {
 import { captchaFields } from '../../http/caller/captcha.ts'
 import { limitKeyOf } from '../../http/limits/client.ts'
 import { requesterOf } from './requester.http.ts'
-import { sendSignIn } from './send-sign-in.ts'
+import { sendSignIn, signInAccount } from './send-sign-in.ts'
 
 const SignInBody = Type.Object({
   email: Type.Optional(Field),
@@ -62,8 +62,8 @@ export const otpRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
     const smsChannel = parseChannel(config.sms, body.channel)
     requireModestMetadata(data, config.signup.dataMaxBytes)
     const requester = requesterOf(request, config)
-    const admit = async () => {
-      const account = newAccount(deps, { address, data, audience: requester.audience }, null)
+    const admit = async (claimed: Metadata) => {
+      const account = signInAccount(deps, { address, data: claimed, audience: requester.audience })
       return (await admitLater(deps, request.log, account)) ? account.user.id : undefined
     }
     const input = {

@@ -1,12 +1,13 @@
 // Messages that a caller requests by address: POST /otp, /magiclink, /recover and /resend. The route answers at once
 // and alike for every address. The worker's half does the same work for an unknown address, so that time reveals
 // nothing. Tests: here, test/equal-work.test.ts, test/registered-first.test.ts.
+import { isDeepStrictEqual } from 'node:util'
 import type { Transaction } from 'kysely'
 import { type AuditLog, audit } from '../../core/audit/audit.ts'
 import { hookBehind } from '../../core/hooks/hooks.ts'
 import { type Asking, withHooks } from '../../core/hooks/questions.ts'
 import { insertAccount } from '../../core/identities/insert-account.ts'
-import { confirmed, newAccount } from '../../core/identities/new-account.ts'
+import { type Account, confirmed, newAccount } from '../../core/identities/new-account.ts'
 import { claimOf, recordClaim } from '../../core/users/address-claims.ts'
 import { releaseAddress } from '../../core/users/registrants.store.ts'
 import { findUserByAddress, lockAndReadUser, setSentAt, type User } from '../../core/users/users.store.ts'
@@ -91,6 +92,14 @@ async function lockExisting(trx: Transaction<DB>, { address, audience }: Message
   return found && lockAndReadUser(trx, found.id)
 }
 
+/** Makes the account of an unknown address, as it is stored. */
+export function signInAccount(deps: Deps, about: Parameters<typeof newAccount>[1]): Account {
+  const { mail, sms } = deps.config
+  const made = newAccount(deps, about, null)
+  const autoconfirm = about.address.channel === 'email' ? mail.autoconfirm : sms.autoconfirm
+  return autoconfirm ? confirmed(made) : made
+}
+
 async function register(
   deps: Asking<Deps>,
   trx: Transaction<DB>,
@@ -98,16 +107,16 @@ async function register(
   request: MessageRequest,
   claim: Claim,
 ) {
-  const { mail, sms, signup } = deps.config
-  if (!request.createUser || signup.disabled) return undefined
-  const { address, audience, admittedId } = request
-  const made = newAccount(deps, { address, data: claim.data, audience, id: admittedId }, null)
-  const autoconfirm = address.channel === 'email' ? mail.autoconfirm : sms.autoconfirm
-  const account = autoconfirm ? confirmed(made) : made
-  const id = await insertAccount(deps, trx, account, { isAdmitted: admittedId !== undefined })
+  if (!request.createUser || deps.config.signup.disabled) return undefined
+  const { address, audience, admitted } = request
+  const { data } = claim
+  const account = signInAccount(deps, { address, data, audience, ...(admitted && { id: admitted.id }) })
+  // Another request for the address since then has changed the data.
+  const isAdmitted = admitted !== undefined && isDeepStrictEqual(admitted.data, data)
+  const id = await insertAccount(deps, trx, account, { isAdmitted })
   // Registered meanwhile; the caller does not learn it.
   if (id !== account.user.id) return undefined
-  if (autoconfirm) {
+  if (account.user[`${address.channel}_confirmed_at`]) {
     const traits = { provider: address.channel }
     await audit(deps, trx, log, { action: 'user_signedup', actor: account.user, traits })
   }

@@ -30,7 +30,7 @@ import type { DB } from '../../db/tables.ts'
 import { UUID } from '../../db/uuid.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
-import { showFactorAttempt } from './mfa-verification.ts'
+import { endingRejected, showUsedCode, showWrongCode } from './mfa-verification.ts'
 import { proofOf, raise, refuseProof, type Verification } from './proof.ts'
 import { giveFirstRecoveryCodes } from './recovery-codes.ts'
 import {
@@ -56,38 +56,41 @@ export async function verifyFactor(deps: Deps, request: FactorRequest, given: Ve
   const freshness = await requireFresh(deps, caller, actsOfProof(factor), request.proof)
   const challenge = await requireOpenChallenge(deps, factor, given)
   // Only codes can be guessed: each wrong one lengthens the wait, in all replicas.
-  let isRight = false
   let cause: unknown
-  const verified = await proof.counted(async () => {
-    const checked = await proof.check(challenge)
-    if ('refused' in checked) {
-      cause = checked.refused
-      return undefined
-    }
-    isRight = true
-    const raiseNow = (asking: Asking<Deps>) =>
-      withLockedCaller(deps, caller, async (trx, { user, session }) => {
-        const current = await requireFactor(trx, user, factor.id)
-        requireMayProve(deps, user, session, current)
-        await requireStillBegun(deps, trx, session, current, challenge)
-        await spendNonce(trx, user.id, freshness)
-        if (!(await checked.spend(trx))) return undefined
-        if (!(await takeChallenge(trx, challenge.id, deps.now()))) throw addressMismatch()
-        const raised = await complete(deps, trx, log, { user, session, factor: current, challenge, given })
-        const method = SECOND_METHODS[current.factor_type]
-        return { ...raised, body: await issueTokens(asking, trx, raised.user, raised.session, method) }
-      })
-    const show = () => showFactorAttempt(deps, request, factor, true)
-    return givingBack(
-      () => show().then(() => withHooks(deps, log, raiseNow)),
-      async () => {
-        await refundAttempt(deps.db, challenge.id)
-        if (freshness.nonceHash) await refundCode(deps.db, caller.user.id, [freshness.nonceHash])
-      },
-    )
+  const verify = () =>
+    proof.counted(async () => {
+      const checked = await proof.check(challenge)
+      if ('refused' in checked) {
+        cause = checked.refused
+        return undefined
+      }
+      const raiseNow = (asking: Asking<Deps>) =>
+        withLockedCaller(deps, caller, async (trx, { user, session }) => {
+          const current = await requireFactor(trx, user, factor.id)
+          requireMayProve(deps, user, session, current)
+          await requireStillBegun(deps, trx, session, current, challenge)
+          await spendNonce(trx, user.id, freshness)
+          if (!(await checked.spend(trx))) return undefined
+          if (!(await takeChallenge(trx, challenge.id, deps.now()))) throw addressMismatch()
+          await showUsedCode(asking.questions, trx, request, current)
+          const raised = await complete(deps, trx, log, { user, session, factor: current, challenge, given })
+          const method = SECOND_METHODS[current.factor_type]
+          return { ...raised, body: await issueTokens(asking, trx, raised.user, raised.session, method) }
+        })
+      return givingBack(
+        () => withHooks(deps, log, raiseNow),
+        async () => {
+          await refundAttempt(deps.db, challenge.id)
+          if (freshness.nonceHash) await refundCode(deps.db, caller.user.id, [freshness.nonceHash])
+        },
+      )
+    })
+  const verified = await endingRejected(deps, request, factor, async () => {
+    const result = await verify()
+    if (!result) await showWrongCode(deps, request, factor)
+    return result
   })
   if (!verified) {
-    if (!isRight) await showFactorAttempt(deps, request, factor, false)
     return refuseProof(deps, request, { method: factor.factor_type, message: proof.refusal, cause })
   }
   const { body, recoveryCodes } = verified

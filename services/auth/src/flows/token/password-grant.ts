@@ -1,4 +1,5 @@
 import { ApiError } from '@services/common/errors'
+import type { Transaction } from 'kysely'
 import { type AuditLog, pendingAudit } from '../../core/audit/audit.ts'
 import { withHooksIn } from '../../core/hooks/questions.ts'
 import { MAX_PASSWORD_BYTES } from '../../core/passwords/password-rules.ts'
@@ -8,11 +9,18 @@ import { type Client, startSession } from '../../core/sessions/start-session.ts'
 import type { Address } from '../../core/users/address.ts'
 import { isClaimedPassword } from '../../core/users/address-claims.ts'
 import { isBanned } from '../../core/users/is-banned.ts'
-import { findPasswordHash, findUserByAddress, replaceHash } from '../../core/users/users.store.ts'
+import {
+  findPasswordHash,
+  findUserByAddress,
+  findUserById,
+  replaceHash,
+  type User,
+} from '../../core/users/users.store.ts'
 import { reportLock } from '../../core/webhooks/locked-out.ts'
+import type { DB } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
-import { showPasswordAttempt } from './password-verification.ts'
+import { hidePasswordAttempt, showPasswordAttempt } from './password-verification.ts'
 
 export interface PasswordGrantInput {
   address: Address
@@ -44,25 +52,23 @@ export async function signInWithPassword(deps: Deps, log: AuditLog, input: Passw
       deps.passwords.verify(storedHash, input.password.slice(0, MAX_PASSWORD_BYTES)),
     ),
   )
-  // A question is not asked about an unknown account, whose answer takes as long.
   if (found && isOwn && found.password_hash !== null && !isBanned(found, deps.now())) {
     await showPasswordAttempt(deps, log, found, right !== undefined)
-  } else await deps.hooks.waitAsLong('password-verification')
+  } else await hidePasswordAttempt(deps, log)
   if (!found || !right) {
     const isClaimed = !isOversized && (await isClaimedPassword(deps, input.address, input.password))
     throw apiError(isClaimed ? `${channel}_not_confirmed` : 'invalid_credentials')
   }
   const { password_hash, isAssumed, isVouched, ...user } = found
-  const now = deps.now()
-  if (isBanned(user, now)) throw apiError('user_banned', { status: 400 })
-  if (!user[`${channel}_confirmed_at`]) throw apiError(`${channel}_not_confirmed`)
+  requireMaySignIn(deps, user, channel)
 
   const hash = password_hash as string
   const audited = pendingAudit(deps, log, { action: 'login', actor: user, traits: { provider: channel } })
   const start = (verifiedHash: string) =>
-    withHooksIn(deps, log, (asking, trx) =>
-      startSession(asking, trx ?? deps.db, user, 'password', input.client, audited, { verifiedHash }),
-    )
+    withHooksIn(deps, log, async (asking, trx) => {
+      const current = trx ? await findCurrent(deps, trx, user, channel) : user
+      return startSession(asking, trx ?? deps.db, current, 'password', input.client, audited, { verifiedHash })
+    })
   const [session, weakness] = await Promise.all([
     startWithCurrentHash(deps, user.id, { hash, password: input.password }, start),
     reportWeaknesses(deps, input.password, user.email),
@@ -70,6 +76,19 @@ export async function signInWithPassword(deps: Deps, log: AuditLog, input: Passw
   await right.markClientKnown({ isProven: !isAssumed })
   if (deps.passwords.needsRehash(hash, input.password)) await strengthenHash(deps, user.id, hash, input.password)
   return weakness ? { ...session, weak_password: weakness } : session
+}
+
+function requireMaySignIn({ now }: Deps, user: User, channel: Address['channel']): void {
+  if (isBanned(user, now())) throw apiError('user_banned', { status: 400 })
+  if (!user[`${channel}_confirmed_at`]) throw apiError(`${channel}_not_confirmed`)
+}
+
+/** Reads the user again: rights may be revoked while a hook is asked. */
+async function findCurrent(deps: Deps, trx: Transaction<DB>, { id }: User, channel: Address['channel']): Promise<User> {
+  const user = await findUserById(trx, id)
+  if (!user) throw apiError('invalid_credentials')
+  requireMaySignIn(deps, user, channel)
+  return user
 }
 
 /** Starts with the verified hash or, if a parallel sign-in has replaced it, with its successor of the same password. */

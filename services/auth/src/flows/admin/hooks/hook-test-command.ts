@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { ApiError } from '@services/common/errors'
 import { CommandFailure, command, printResult, UsageError } from '@services/common/process/command-line'
 import { describeTarget } from '../../../adapters/hooks/hook-uri.ts'
@@ -59,7 +59,9 @@ async function ask(deps: CommandDeps, point: HookPoint, sample: Parameters<typeo
   const settings = deps.config.hooks[point]
   if (!settings) throw new CommandFailure(`not asked: AUTH_HOOK_${HOOK_POINTS[point]}_ENABLED is not true`)
   const uri = describeTarget(settings.target)
-  const hooks = createHooks({ ...deps, newId: randomUUID })
+  // A failure is shown, also of a hook that fails open.
+  const config = { ...deps.config, hooks: { [point]: { ...settings, failsOpen: false } } }
+  const hooks = createHooks({ ...deps, config, newId: randomUUID, random: randomBytes })
   const payload = await samplePayload(deps, point, sample)
   const begun = performance.now()
   const asked = () => ({ point, uri, milliseconds: Math.round(performance.now() - begun) })
