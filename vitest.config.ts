@@ -2,13 +2,16 @@ import { defineConfig } from 'vitest/config'
 import { NEED_TAGS } from './packages/common/src/testing/run/needs.ts'
 import { testOrder } from './packages/common/src/testing/run/test-order.ts'
 
-/** Packages whose tests stand beside their code, with the folders that hold them. */
+/**
+ * Packages whose tests stand beside their code, with the folders that hold them. No project has a root of its own: it
+ * would read this file again and transform all modules again.
+ */
 const PACKAGES = [
-  { name: 'auth', root: 'services/auth', folders: '{src,test}' },
-  { name: 'common', root: 'packages/common', folders: 'src' },
-  { name: 'infra', root: 'infra', folders: '.' },
-  { name: 'media', root: 'services/media', folders: '{src,test}' },
-  { name: 'media-client', root: 'packages/media-client', folders: 'src' },
+  { name: 'auth', folders: 'services/auth/{src,test}' },
+  { name: 'common', folders: 'packages/common/src' },
+  { name: 'infra', folders: 'infra' },
+  { name: 'media', folders: 'services/media/{src,test}' },
+  { name: 'media-client', folders: 'packages/media-client/src' },
 ]
 
 const SLOW = '**/*.slow.test.ts'
@@ -42,12 +45,11 @@ export default defineConfig({
     hookTimeout: 120_000,
     expect: { poll: { timeout: 60_000, interval: 20 } },
     projects: [
-      ...PACKAGES.flatMap(({ name, root, folders }) => [
+      ...PACKAGES.flatMap(({ name, folders }) => [
         {
           extends: true as const,
           test: {
             name,
-            root,
             include: [`${folders}/**/*.test.ts`],
             exclude: [SLOW, NOT_OURS],
             maxWorkers: WORKERS,
@@ -58,7 +60,6 @@ export default defineConfig({
           extends: true as const,
           test: {
             name: `${name}:slow`,
-            root,
             include: [`${folders}/${SLOW}`],
             maxWorkers: SLOW_WORKERS,
             sequence: { groupOrder: 1 },
@@ -69,8 +70,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'docs',
-          root: 'docs',
-          include: ['*.test.ts'],
+          include: ['docs/*.test.ts'],
           globalSetup: [`${import.meta.dirname}/docs/testing/global-setup.ts`],
           maxWorkers: SLOW_WORKERS,
           sequence: { groupOrder: 1 },
