@@ -17,8 +17,9 @@ function compilingOnce<Select extends Selector>(select: Select): Select {
   const compiled = new Map<string, unknown>()
   const selectOnce: Selector = (schemas, options) => {
     const compile = select(schemas, options)
+    const scope = JSON.stringify([schemas, options?.customOptions])
     return (route) => {
-      const key = JSON.stringify([schemas, options?.customOptions, route.schema])
+      const key = scope + JSON.stringify(route.schema)
       if (!compiled.has(key)) compiled.set(key, compile(route))
       return compiled.get(key)
     }

@@ -109,14 +109,14 @@ function patternOf(path: string): RegExp {
   return new RegExp(`^${literal.replaceAll(/\{\w+\}/g, '[^/]+')}$`)
 }
 
-/** Compiles each schema at the first answer of its kind. */
+/** Compiles each schema at the first answer of its kind, and each shared part of the document once. */
 function openValidators(components: object) {
   const options = { strict: false, coerceTypes: false, removeAdditional: false, useDefaults: false } as const
-  const compile = ajvCompiler()({}, { customOptions: options })
+  const compile = ajvCompiler()({ document: { $id: 'document', components } }, { customOptions: options })
   const compiled = new Map<object, ReturnType<typeof compile>>()
   return {
     problemOf(schema: object, value: unknown): string | undefined {
-      const validate = compiled.get(schema) ?? compile({ schema: { allOf: [schema], components } })
+      const validate = compiled.get(schema) ?? compile({ schema: withinDocument(schema) })
       compiled.set(schema, validate)
       if (validate(value)) return undefined
       const [first] = validate.errors ?? []
@@ -124,3 +124,7 @@ function openValidators(components: object) {
     },
   }
 }
+
+/** The schema as one of its own, whose references lead to the document. */
+const withinDocument = (schema: object): object =>
+  JSON.parse(JSON.stringify(schema).replaceAll('"#/components/', '"document#/components/'))
