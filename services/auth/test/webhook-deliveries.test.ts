@@ -22,6 +22,7 @@ beforeEach(async () => {
   receiver = await startReceiver()
   await service.deps.pool.query('delete from webhooks')
   await service.deps.pool.query('delete from webhook_deliveries')
+  await service.deps.pool.query('delete from event_users')
 })
 afterEach(() => receiver.close())
 
@@ -45,6 +46,7 @@ const webhook = async (id: string) => (await service.get(`/admin/webhooks/${id}`
 const deliveries = async (id: string, query = '') =>
   (await service.get(`/admin/webhooks/${id}/deliveries${query}`, service.admin)).body.deliveries
 const states = async (id: string) => (await deliveries(id)).map(({ state }: { state: string }) => state)
+const shownUsers = async () => (await service.deps.pool.query('select from event_users')).rowCount
 const latest = async (id: string) => (await deliveries(id))[0]
 
 const later = (seconds: number) => {
@@ -250,6 +252,26 @@ test('events that wait for a disabled receiver fail after three days', async () 
   service.clock.advance({ seconds: 5 * DAY })
   await deleteExpired(service.deps, service.deps.log)
   expect(await deliveries(id)).toEqual([])
+  expect(await shownUsers()).toBe(0)
+})
+
+test('the user of events stays while one of them waits, however short the log is kept', async () => {
+  const short = await service.with({ AUTH_WEBHOOK_RETENTION: '1h' })
+  const { id } = await register(receiver.url, ['user.created', 'user.confirmed'])
+  const email = newEmail()
+  await service.post('/admin/users', { email, email_confirm: true }, service.admin)
+  receiver.answer = (response, { body }) => response.writeHead(body.includes('user.confirmed"') ? 503 : 204).end()
+  dispatch()
+  await expect.poll(() => states(id)).toEqual(['waiting', 'delivered'])
+  later(2 * HOUR)
+  await deleteExpired(short.deps, service.deps.log)
+  expect(await states(id)).toEqual(['waiting'])
+  receiver.answer = (response) => response.writeHead(204).end()
+  later(12 * HOUR)
+  await expect.poll(() => states(id)).toEqual(['delivered'])
+  expect(events().at(-1)).toMatchObject({ type: 'user.confirmed', data: { user: { email } } })
+  await deleteExpired(short.deps, service.deps.log)
+  expect(await shownUsers()).toBe(0)
 })
 
 test('a receiver that answers 410 is disabled at once, and no event waits for it', async () => {
