@@ -9,11 +9,11 @@ const password = 'correct horse'
 
 /** The command line on the database of a service. */
 const cliOf =
-  ({ deps }: TestService) =>
+  ({ deps }: TestService, env: Record<string, string> = {}) =>
   (line: string, input?: string | Buffer) =>
     authHere(
       line.split(' '),
-      { AUTH_DATABASE_URL: deps.config.database.url, AUTH_PASSWORD_HASH_MEMORY_KIB: '64' },
+      { AUTH_DATABASE_URL: deps.config.database.url, AUTH_PASSWORD_HASH_MEMORY_KIB: '64', ...env },
       input,
     )
 
@@ -135,15 +135,21 @@ describe('one user, by id, address or number', () => {
     expect(body.user.role).toBe('editor')
   })
 
-  test('shown with state, identities, factors, sessions and messages', async ({ service }) => {
-    const cli = cliOf(service)
+  test('shown with state, identities, factors, devices, sessions and messages', async ({ service }) => {
+    const trusting = { AUTH_MFA_TRUSTED_DEVICE_TTL: '30d' }
+    const cli = cliOf(service, trusting)
     const user = await withTotp(service)
+    const at = await service.with(trusting)
+    expect((await at.post('/factors/trusted-devices', { name: 'Laptop' }, user.auth)).status).toBe(200)
+    await at.close()
     const name = 'lost\u001b[2Jphone'
     await service.put(`/admin/users/${user.userId}/factors/${user.totp.id}`, { friendly_name: name }, service.admin)
     const { email } = (await service.get(`/admin/users/${user.userId}`, service.admin)).body
     await service.post('/recover', { email })
     await service.mailbox.waitFor(email)
     await service.settled()
+    expect((await cli(`users show ${user.userId}`)).stdout).toMatch(/^devices {7}[0-9a-f-]{36} {2}Laptop {2}/m)
+    // It ends the devices.
     await cli(`users ban ${user.userId} --for 24h`)
     const { code, stdout, stderr } = await cli(`users show ${user.userId}`)
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
@@ -163,6 +169,7 @@ describe('one user, by id, address or number', () => {
     const json = JSON.parse((await cli(`users show ${user.userId} --json`)).stdout)
     expect(json).toMatchObject({
       user: { id: user.userId, factors: expect.arrayContaining([expect.objectContaining({ id: user.totp.id })]) },
+      trusted_devices: [],
       sessions: [{ aal: 'aal2' }],
       messages: [{ kind: 'recovery', state: 'sent' }],
     })

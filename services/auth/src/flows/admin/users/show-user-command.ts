@@ -4,6 +4,7 @@ import { type PasskeyBody, toPasskeyBody } from '../../../core/passkeys/passkey-
 import { listPasskeys } from '../../../core/passkeys/passkeys.store.ts'
 import { listLiveSessions } from '../../../core/sessions/session-info.ts'
 import { registeredBody } from '../../../core/sessions/user-answers.ts'
+import { shownDevices } from '../../../core/trusted-devices/device-info.ts'
 import type { UserBody } from '../../../core/users/user-shape.ts'
 import { onDatabase } from '../../../on-database.ts'
 import { printable, stateOf, toMinute } from './list-users-command.ts'
@@ -12,10 +13,12 @@ import { findNamedUser, USER_OPERAND } from './user-commands.ts'
 const MAX_MESSAGES = 10
 
 type Session = Awaited<ReturnType<typeof listLiveSessions>>[number]
+type Device = Awaited<ReturnType<typeof shownDevices>>[number]
 
 interface Shown {
   user: UserBody
   passkeys: PasskeyBody[]
+  trusted_devices: Device[]
   sessions: Session[]
   messages: VisibleMessage[]
 }
@@ -23,23 +26,25 @@ interface Shown {
 /** `users show`: all that explains to an operator why a user cannot sign in. */
 export const usersShow = command({
   name: 'users show',
-  summary: 'show a user with state, identities, second factors, passkeys, sessions and latest messages',
+  summary:
+    'show a user with state, identities, second factors, passkeys, trusted devices, sessions and latest messages',
   operands: ['USER'],
   details: `${USER_OPERAND}\nOf messages it shows the latest ${MAX_MESSAGES}, without address and content.`,
   run: ({ operands: [name = ''], json }) =>
     onDatabase(async (deps) => {
       const user = await registeredBody(deps, deps.db, await findNamedUser(deps, name))
-      const [passkeys, sessions, { rows: messages }] = await Promise.all([
+      const [passkeys, devices, sessions, { rows: messages }] = await Promise.all([
         listPasskeys(deps.db, user.id),
+        shownDevices(deps, user.id),
         listLiveSessions(deps, user.id),
         listMessages(deps.db, { userId: user.id }, { limit: MAX_MESSAGES, offset: 0 }),
       ])
-      const all = { user, passkeys: passkeys.map(toPasskeyBody), sessions, messages }
+      const all = { user, passkeys: passkeys.map(toPasskeyBody), trusted_devices: devices, sessions, messages }
       printResult(json, all, describe(all))
     }),
 })
 
-function describe({ user, passkeys, sessions, messages }: Shown): string {
+function describe({ user, passkeys, trusted_devices: devices, sessions, messages }: Shown): string {
   const until = user.banned_until && stateOf(user) === 'banned' ? ` until ${toMinute(user.banned_until)}` : ''
   const address = (value: string, provenAt: string | undefined) =>
     value === '' ? '-' : `${value}, ${provenAt ? `proven ${toMinute(provenAt)}` : 'not proven yet'}`
@@ -61,6 +66,12 @@ function describe({ user, passkeys, sessions, messages }: Shown): string {
       factor.friendly_name ?? '',
     ]),
     ...rows('passkeys', passkeys, ({ id, friendly_name: name, last_used_at: at }) => [id, name, toMinute(at)]),
+    ...rows('devices', devices, ({ id, name, last_used_at: at, user_agent: agent }) => [
+      id,
+      name ?? '',
+      toMinute(at),
+      agent ?? '',
+    ]),
     ...rows('sessions', sessions, ({ id, aal, refreshed_at: at, user_agent: agent }) => [
       id,
       aal,
