@@ -41,7 +41,9 @@ export function hookWarnings(values: Record<string, unknown>, maxRequestSeconds:
     const asked = points.filter(isWaitedFor)
     const isOwn = asked.some((point) => tooLong.includes(point))
     return !isOwn && asked.reduce((sum, point) => sum + secondsOf(point), 0) >= maxRequestSeconds
-      ? [`${asked.map(variable).join(' + ')} is not below ${LIMIT}: ${request} that waits for all ends before`]
+      ? [
+          `${asked.map(variable).join(' + ')} is not below ${LIMIT}: ${request} asks all of them, and may end before the last answer`,
+        ]
       : []
   })
   return [

@@ -8,7 +8,7 @@ import { FreeForm } from '../../core/users/metadata.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { requireProvider } from '../../http/bodies/address.ts'
-import { errorResponses, Field, hookedResponses, pkceFields, RedirectQuery } from '../../http/bodies/shapes.ts'
+import { errorResponses, hookedResponses, pkceFields, RedirectQuery } from '../../http/bodies/shapes.ts'
 import { requestAudience } from '../../http/caller/authenticate.ts'
 import { captchaFields } from '../../http/caller/captcha.ts'
 import { clientOf } from '../../http/limits/client.ts'
@@ -17,7 +17,9 @@ import { AnswerBody, ChallengeShape } from './passkeys.routes.ts'
 import { beginSignUp, signUpWithPasskey } from './sign-up-with-passkey.ts'
 
 const fields = {
-  email: Type.Optional(Field),
+  email: Type.Optional(
+    Type.String({ description: 'The browser shows it; it is the account’s once its owner opens the mailed link.' }),
+  ),
   data: Type.Optional(FreeForm),
 }
 

@@ -7,46 +7,52 @@ import type { CustomProvider } from '../../../db/tables.ts'
 import { apiError } from '../../../errors.ts'
 import { choiceOf } from '../../../http/bodies/shapes.ts'
 
-const Text = Type.Optional(Type.String())
-const Texts = Type.Optional(Type.Array(Type.Unknown(), { description: 'List of strings.' }))
-const Flag = Type.Optional(Type.Boolean())
+const text = (description: string) => Type.Optional(Type.String({ description }))
+const texts = (description: string) => Type.Optional(Type.Array(Type.Unknown(), { description }))
+const flag = (description: string) => Type.Optional(Type.Boolean({ description }))
+const record = (description: string) => Type.Optional(Type.Record(Type.String(), Type.Unknown(), { description }))
 
 /** Members that a change may give; null clears those of CLEARABLE. */
 const changeable = {
-  name: Text,
-  client_id: Text,
-  acceptable_client_ids: Texts,
-  scopes: Texts,
-  pkce_enabled: Flag,
-  attribute_mapping: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
-  custom_claims_allowlist: Texts,
-  authorization_params: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
-  enabled: Flag,
-  listed: Flag,
-  email_optional: Flag,
-  linking: Type.Optional(Type.String({ description: 'verified, never, or group: and a name.' })),
-  issuer: Text,
-  skip_nonce_check: Flag,
-  authorization_url: Text,
-  token_url: Text,
-  userinfo_url: Text,
+  name: text('Name for people; required.'),
+  client_id: text('Required.'),
+  acceptable_client_ids: texts('Further audiences of id_tokens.'),
+  scopes: texts('List of strings; `openid` is added for oidc.'),
+  pkce_enabled: flag('PKCE towards the provider; true if absent.'),
+  attribute_mapping: record('Claim, or path such as `emails.0.value`, by member of the identity.'),
+  custom_claims_allowlist: texts('Claims that are copied to `custom_claims` of the identity.'),
+  authorization_params: record('Further parameters of the authorization request.'),
+  enabled: flag('True if absent.'),
+  listed: flag('Whether GET /settings shows it; true if absent.'),
+  email_optional: flag('Whether accounts without an address may sign in; false if absent.'),
+  linking: text('verified (if absent), never, or group: and a name.'),
+  issuer: text('Required for oidc.'),
+  skip_nonce_check: flag('Whether id_tokens of applications need no nonce; oidc only.'),
+  authorization_url: text('Required for oauth2.'),
+  token_url: text('Required for oauth2.'),
+  userinfo_url: text('Required for oauth2.'),
 }
 
 export const CLEARABLE = ['client_secret', 'discovery_url', 'jwks_uri'] as const
-const Clearable = Type.Optional(Type.Union([Type.String(), Type.Null()]))
+const clearable = (description: string) =>
+  Type.Optional(Type.Union([Type.String(), Type.Null()], { description: `${description}; null removes it.` }))
+
+const SECRET = 'Write only; required where pkce_enabled is false'
+const DISCOVERY = 'Address of the description; below the issuer if absent'
+const KEYS = 'Stored, without use; oauth2 only'
 
 export const NewProvider = Type.Object({
-  provider_type: Type.Optional(choiceOf(['oauth2', 'oidc'])),
-  identifier: Text,
-  client_secret: Text,
-  discovery_url: Text,
-  jwks_uri: Text,
+  provider_type: Type.Optional(choiceOf(['oauth2', 'oidc'], { description: 'Required; never changes.' })),
+  identifier: text('`custom:` and up to 43 of a-z, 0-9, : and -; required, and never changes.'),
+  client_secret: text(`${SECRET}.`),
+  discovery_url: text(`${DISCOVERY}.`),
+  jwks_uri: text(`${KEYS}.`),
   ...changeable,
 })
 export const ProviderChange = Type.Object({
-  client_secret: Clearable,
-  discovery_url: Clearable,
-  jwks_uri: Clearable,
+  client_secret: clearable(SECRET),
+  discovery_url: clearable(DISCOVERY),
+  jwks_uri: clearable(KEYS),
   ...changeable,
 })
 

@@ -32,6 +32,7 @@ import { apiError } from '../../../errors.ts'
 /** Each event is sent to all of them, and each has slots of its own. */
 const MAX_WEBHOOKS = 20
 const MAX_DESCRIPTION_LENGTH = 500
+const URL_RULE = 'url must be an https address of a public server, or lead to AUTH_EGRESS_ALLOW_CIDRS'
 
 export interface WebhookDeps extends AuditDeps {
   config: Pick<Config, 'auditInDatabase' | 'server'>
@@ -194,7 +195,7 @@ async function requirePublic({ config, receivers }: WebhookDeps, url: string): P
   try {
     await receivers.check(url)
   } catch (cause) {
-    throw apiError('validation_failed', { message: 'url must be an https address of a public server', cause })
+    throw apiError('validation_failed', { message: URL_RULE, cause })
   }
 }
 
