@@ -12,15 +12,18 @@ test('a user adds, uses and removes a passkey with the settings and code of the 
   const guide = openGuide('sign-in-with-a-passkey.md')
   const shell = await openShell(settings)
   onTestFinished(() => shell.close())
-  await shell.write('passkeys.env', guide.file('passkeys.env'))
-  const start = 'set -a; . ./passkeys.env; AUTH_MAILER_AUTOCONFIRM=true; exec npx -y pnpm@12 -C services/auth start'
+  for (const name of ['passkeys.env', 'sign-up.env']) await shell.write(name, guide.file(name))
+  const start =
+    'set -a; . ./passkeys.env; . ./sign-up.env; AUTH_MAILER_AUTOCONFIRM=true; exec npx -y pnpm@12 -C services/auth start'
   const url = await shell.start(start).says(/listening at (http:[^"]+)"/)
   const here = { 'https://auth.example.com': url }
   const enabled = JSON.parse((await shell.run(guide.take('/settings', here))).stdout)
   expect(enabled).toMatchObject({ passkeys_enabled: true })
 
   await shell.write('passkeys.js', guide.file('passkeys.js', here))
-  const page = await import(pathToFileURL(join(shell.folder, 'passkeys.js')).href)
+  await shell.write('sign-up.js', guide.file('sign-up.js', here))
+  const load = (name: string) => import(pathToFileURL(join(shell.folder, name)).href)
+  const [page, { signUpWithPasskey }] = await Promise.all([load('passkeys.js'), load('sign-up.js')])
   browserWithKey('https://app.example.com')
   const { client: auth } = clientOf({ url } as Running)
   const { data } = await auth.signUp({ email: `passkey-${crypto.randomUUID()}@example.com`, password })
@@ -32,5 +35,13 @@ test('a user adds, uses and removes a passkey with the settings and code of the 
   expect((await auth.passkey.list()).data).toMatchObject([{ id, friendly_name: 'My key' }])
   await page.removePasskey(auth, id)
   expect(await page.offerPasskey(clientOf({ url } as Running).client)).toBeUndefined()
+
+  browserWithKey('https://app.example.com')
+  const { client: stranger } = clientOf({ url } as Running)
+  const { id: userId } = await signUpWithPasskey(stranger, { data: { name: 'Pat' } })
+  expect(await page.signInWithPasskey(clientOf({ url } as Running).client)).toMatchObject({
+    ...{ id: userId, user_metadata: { name: 'Pat' } },
+    app_metadata: { provider: 'passkey' },
+  })
   expect(guide.untaken()).toEqual([])
 })

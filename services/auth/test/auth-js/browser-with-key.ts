@@ -3,13 +3,22 @@ import { createSecurityKey } from '../webauthn/security-key.ts'
 
 type Asked = { publicKey: { challenge: ArrayBuffer; rp?: { id: string }; rpId?: string; user?: { id: ArrayBuffer } } }
 
+type AskedAsJson = { challenge: string; user: { id: string } }
+
+const bytesOf = (text: string) => new Uint8Array(Buffer.from(text, 'base64url')).buffer
 const base64url = (bytes: ArrayBuffer) => Buffer.from(bytes).toString('base64url')
 
 /** Browser API of the library, with a new key in it, until the end of the test. The key remembers its user. */
 export function browserWithKey(origin: string): void {
   const key = createSecurityKey()
   let handle: string | undefined
-  class Credential {}
+  const Credential = Object.assign(class {}, {
+    parseCreationOptionsFromJSON: ({ challenge, user, ...others }: AskedAsJson) => ({
+      ...others,
+      challenge: bytesOf(challenge),
+      user: { ...user, id: bytesOf(user.id) },
+    }),
+  })
   const credentialOf = (answer: object) => Object.assign(new Credential(), { type: 'public-key', toJSON: () => answer })
   const credentials = {
     async create({ publicKey: { challenge, rp, user } }: Asked) {
