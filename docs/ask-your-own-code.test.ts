@@ -11,6 +11,7 @@ test('the receiver and the function of the guide decide about sign-ups, claims a
   const own = { AUTH_DB_NAMESPACE: 'own_code', AUTH_MIGRATE_ON_START: 'true', AUTH_MAILER_AUTOCONFIRM: 'true' }
   const shell = await openShell({ ...settings, ...own })
   onTestFinished(() => shell.close())
+  expect((await shell.run(guide.take('randomBytes'))).stdout).toMatch(/^v1,whsec_[\w+/]{43}=\n$/)
   await shell.write('receiver.mjs', guide.file('receiver.js'))
   const env = guide.file('hook.env')
   await shell.write('hook.env', env)

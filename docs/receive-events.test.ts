@@ -23,9 +23,9 @@ test('the receiver of the guide gets events by settings and by the API, a test a
   const receiver = shell.start(`PORT=${port} WEBHOOK_SECRET=${secret} exec node receiver.mjs`)
   await receiver.says(/(receiver is listening)/)
   const here = { 'https://app.example.com/events': `http://127.0.0.1:${port}/` }
-  const given = { ...here, whsec_REPLACE: secret, '10.0.0.0/8': '127.0.0.0/8' }
-  await shell.write('events.env', guide.file('events.env', given))
-  const start = 'set -a; . ./events.env; exec npx -y pnpm@12 -C services/auth start'
+  await shell.write('events.env', guide.file('events.env', { ...here, whsec_REPLACE: secret }))
+  await shell.write('private.env', guide.file('private.env', { '10.0.0.0/8': '127.0.0.0/8' }))
+  const start = 'set -a; . ./events.env; . ./private.env; exec npx -y pnpm@12 -C services/auth start'
   const url = await shell.start(start).says(/listening at (http:[^"]+)"/)
 
   const admin = adminBy(settings.AUTH_JWT_SECRET)

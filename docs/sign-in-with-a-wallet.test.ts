@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { clientOf, type Running } from '../services/auth/test/auth-js/client.ts'
-import { ethereumWallet, solanaWallet } from '../services/auth/test/wallets.ts'
+import { ethereumWallet } from '../services/auth/test/wallets.ts'
 import { openGuide } from './testing/guide.ts'
 import { openShell } from './testing/shell.ts'
 
@@ -20,18 +20,14 @@ test('a wallet signs in with the settings and code of the guide, and another one
   expect(enabled).toMatchObject({ web3_ethereum_enabled: true, web3_solana_enabled: true })
 
   await shell.write('wallet.js', guide.file('wallet.js', here))
-  const { signInWithEthereum, linkWallet } = await import(pathToFileURL(join(shell.folder, 'wallet.js')).href)
+  const { signInWithEthereum, linkEthereum } = await import(pathToFileURL(join(shell.folder, 'wallet.js')).href)
   const auth = clientOf({ url } as Running).client
   const own = ethereumWallet()
   const user = await signInWithEthereum(auth, own.provider)
   expect(user.identities[0].identity_data.custom_claims.address).toBe(own.address)
 
-  const { nonce } = (await (await fetch(`${url}/web3/nonce`)).json()) as { nonce: string }
-  const page = { domain: 'app.example.com', uri: 'https://app.example.com/', more: [`Nonce: ${nonce}`] }
-  const signed = solanaWallet().body(new Date(), page)
-  const { data } = await auth.getSession()
-  const linked = await linkWallet(data.session?.access_token, signed)
-  expect(linked.user.identities).toHaveLength(2)
-  await expect(linkWallet(data.session?.access_token, signed)).rejects.toThrow(/already/)
+  const linked = await linkEthereum(auth, ethereumWallet().provider)
+  expect(linked).toMatchObject({ id: user.id, identities: [{}, {}] })
+  await expect(linkEthereum(auth, own.provider)).rejects.toThrow(/already/)
   expect(guide.untaken()).toEqual([])
 })
