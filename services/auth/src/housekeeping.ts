@@ -25,8 +25,8 @@ import {
   deleteOldDeliveries,
   deleteOldEventUsers,
   deleteOrphans,
-  failExpired,
-} from './core/webhooks/deliveries.store.ts'
+  failUnwanted,
+} from './core/webhooks/unwanted-deliveries.store.ts'
 import { deleteDecoys } from './db/decoy-rows.store.ts'
 import { claimRun, isRunDue, setDue } from './db/shared-runs.store.ts'
 import type { Deps } from './deps.ts'
@@ -100,10 +100,10 @@ function kindsOf(deps: Deps, log: Logger): Kinds {
     'forgotten messages': {
       begin: () => repeatBatch((limit) => failForgotten(db, ago(KEEP_SECONDS), now(), limit)),
     },
-    'given up events': { begin: () => repeatBatch((limit) => failExpired(db, now(), limit)) },
+    'given up events': { begin: () => repeatBatch((limit) => failUnwanted(db, now(), limit)) },
     'old events': { begin: () => deleteOldDeliveries(db, ago(webhooks.keepSeconds)) },
     'users of old events': { begin: () => deleteOldEventUsers(db, ago(webhooks.keepSeconds)) },
-    'events for deleted webhooks': { everyMs: DAY_MS, begin: () => deleteOrphans(db, now()) },
+    'events for deleted webhooks': { begin: () => deleteOrphans(db) },
     ...(auditKeepSeconds
       ? { 'audit entries': { begin: () => deleteOldAuditEntries(db, ago(auditKeepSeconds)) } }
       : { 'refused sign-ins': { begin: (from) => deleteRefusedSignIns(db, ago(KEEP_REFUSED_SECONDS), from) } }),

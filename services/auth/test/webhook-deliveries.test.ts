@@ -1,10 +1,14 @@
 // Deliveries of events to receivers that behave in every way, over real sockets. The test is the worker: it starts and
 // stops dispatchers, and its clock decides what is due.
+import { countLockWaits } from '@services/common/testing/database/lock-waits'
 import { type Received, type Receiver, startReceiver } from '@services/common/testing/http/receiver'
+import { type Kysely, sql } from 'kysely'
 import { Webhook } from 'standardwebhooks'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
-import { claimDue } from '../src/core/webhooks/deliveries.store.ts'
+import { claimDue } from '../src/core/webhooks/claims.store.ts'
+import { restartSince } from '../src/core/webhooks/deliveries.store.ts'
 import { startDispatcher } from '../src/core/webhooks/dispatcher.ts'
+import type { DB } from '../src/db/tables.ts'
 import { deleteExpired } from '../src/housekeeping.ts'
 import { remove } from './admin.ts'
 import { startTestService, type TestService } from './service.ts'
@@ -326,7 +330,8 @@ test('an event whose process died after the commit, or in an attempt, is deliver
   const now = service.clock.now()
   const leaseUntil = new Date(now.getTime() + 60_000)
   // The attempt of a process that dies.
-  expect(await claimDue(service.deps.db, { now, leaseUntil, atOnce: 3, busy: new Map() })).toHaveLength(1)
+  const { claimed } = await claimDue(service.deps.db, { now, leaseUntil, atOnce: 3, busy: new Map() })
+  expect(claimed).toHaveLength(1)
   await newUser()
   dispatch()
   await expect.poll(() => states(id)).toEqual(['delivered', 'waiting'])
@@ -334,19 +339,60 @@ test('an event whose process died after the commit, or in an attempt, is deliver
   await expect.poll(() => states(id)).toEqual(['delivered', 'delivered'])
 })
 
-test('thousands of events of one user that wait delay neither each other nor those of another user', async () => {
-  await register()
-  const [first, other] = [await newUser(), await newUser()]
-  const copies = `insert into webhook_deliveries (webhook_id, id, user_id, event, data, next_at, give_up_at, created_at)
-    select webhook_id, gen_random_uuid(), user_id, event, data, next_at, give_up_at, created_at
-    from webhook_deliveries, generate_series(1, 20000) where user_id = $1`
-  await service.deps.pool.query(copies, [first])
-  // Statistics, with which the planner once compared all pairs.
+/** Copies the events of a user so many times. */
+async function copyEvents(userId: string, count: number): Promise<void> {
+  const copies = `insert into webhook_deliveries
+      (webhook_id, id, user_id, event, data, event_user_id, state, next_at, give_up_at, created_at)
+    select webhook_id, gen_random_uuid(), user_id, event, data || jsonb_build_object('padding', repeat('x', 1000)),
+      event_user_id, state, next_at, give_up_at, created_at
+    from webhook_deliveries, generate_series(1, $2) where user_id = $1`
+  await service.deps.pool.query(copies, [userId, count])
+}
+
+/** Counts the deliveries that a claim reads. */
+async function readByClaim(): Promise<number> {
+  const now = service.clock.now()
+  let read = 0
+  const claim = service.deps.db.transaction().execute(async (trx) => {
+    // The connection's own statements before are in it too.
+    const before = await readUntilNow(trx)
+    await claimDue(trx, { now, leaseUntil: new Date(now.getTime() + 60_000), atOnce: 3, busy: new Map() })
+    read = (await readUntilNow(trx)) - before
+    throw new Error('undone')
+  })
+  await expect(claim).rejects.toThrow('undone')
+  return read
+}
+
+async function readUntilNow(trx: Kysely<DB>): Promise<number> {
+  const { rows } = await sql<{ read: number }>`
+    select (seq_tup_read + idx_tup_fetch)::integer as read from pg_stat_xact_user_tables
+    where relname = 'webhook_deliveries'`.execute(trx)
+  return rows[0]?.read ?? 0
+}
+
+test('thousands of events that wait delay neither each other nor those of another user or receiver', async () => {
+  const other = await startReceiver()
+  onTestFinished(() => other.close())
+  await register(receiver.url, ['user.created'])
+  const [first, second] = [await newUser(), await newUser()]
+  await copyEvents(first, 1_500)
+  await service.deps.pool.query(`update webhook_deliveries set state = 'delivered', next_at = null`)
   await service.deps.pool.query('analyze webhook_deliveries')
-  await change(other, 1)
+  const few = [await readByClaim()]
+  // Statistics in which nothing waits, and then those in which most does.
+  await service.deps.pool.query(`update webhook_deliveries set state = 'waiting', next_at = created_at
+    where id in (select id from webhook_deliveries limit 1200)`)
+  few.push(await readByClaim())
+  await service.deps.pool.query('analyze webhook_deliveries')
+  few.push(await readByClaim())
+  for (const read of few) expect(read).toBeLessThan(800)
+  await register(other.url, ['user.updated'])
+  await change(second, 1)
   dispatch()
-  await expect.poll(() => events().filter(({ type }) => type === 'user.updated').length).toBe(1)
-  await expect.poll(() => receiver.received.length).toBeGreaterThan(5)
+  await expect.poll(() => other.received.length).toBe(1)
+  await newUser()
+  await expect.poll(() => new Set(events().map(({ data }) => data.user.id)).size).toBe(2)
 })
 
 test('a stopping process gives back what it has not finished', async () => {
@@ -360,4 +406,152 @@ test('a stopping process gives back what it has not finished', async () => {
     { state: 'waiting', attempts: 0, next_at: service.clock.now().toISOString() },
   ])
   receiver.close()
+})
+
+test('an event that waits for an enabled receiver is attempted at least once, however late', async () => {
+  const { id } = await register()
+  await newUser()
+  service.clock.advance({ seconds: 4 * DAY })
+  await deleteExpired(service.deps, service.deps.log)
+  expect(await states(id)).toEqual(['waiting'])
+  dispatch()
+  await expect.poll(() => states(id)).toEqual(['delivered'])
+})
+
+/** Locks a delivery until the returned function is called, or the test ends. */
+async function lockDelivery(eventId: string): Promise<() => Promise<void>> {
+  const client = await service.deps.pool.connect()
+  let isHeld = true
+  const release = async () => {
+    if (!isHeld) return
+    isHeld = false
+    await client.query('rollback')
+    client.release()
+  }
+  onTestFinished(release)
+  await client.query('begin')
+  await client.query('select from webhook_deliveries where id = $1 for update', [eventId])
+  return release
+}
+
+test.for<[string, (id: string) => Promise<unknown>, object?]>([
+  [
+    'wants no more events',
+    async () => {
+      receiver.answer = (response) => response.writeHead(410).end()
+      dispatch()
+    },
+    { enabled: false, disabled_reason: 'gone' },
+  ],
+  ['works again', async () => void dispatch(), { failures: 0 }],
+  ['is enabled', (id) => service.put(`/admin/webhooks/${id}`, { enabled: true }, service.admin), { failures: 0 }],
+  ['is deleted', (id) => service.delete(`/admin/webhooks/${id}`, service.admin)],
+])('a receiver that %s waits for none of its many events', async ([, act, expected]) => {
+  const { id } = await register()
+  await newUser()
+  const waiting = await newUser()
+  await service.deps.pool.query(`update webhooks set failures = 3 where id = $1`, [id])
+  await service.deps.pool.query(
+    `update webhook_deliveries set last_error = 'status', next_at = next_at + interval '1 hour' where user_id = $1`,
+    [waiting],
+  )
+  await lockDelivery((await latest(id)).id)
+  await act(id)
+  const found = async () => (await service.deps.pool.query('select * from webhooks where id = $1', [id])).rows[0]
+  if (expected) await expect.poll(found).toMatchObject(expected)
+  else await expect.poll(found).toBeUndefined()
+})
+
+test('the events of a deleted receiver are deleted in batches, the last by housekeeping', async () => {
+  const { id } = await register()
+  await copyEvents(await newUser(), 1_200)
+  await service.delete(`/admin/webhooks/${id}`, service.admin)
+  const left = async () => (await service.deps.pool.query('select from webhook_deliveries')).rowCount
+  expect(await left()).toBe(201)
+  await deleteExpired(service.deps, service.deps.log)
+  expect(await left()).toBe(0)
+})
+
+test.for<[string, (user: string) => Promise<unknown>]>([
+  ['an erasure', (user) => remove(service, `/admin/users/${user}`, service.admin, {})],
+  [
+    'a replay',
+    () =>
+      service.deps.db.transaction().execute((trx) => {
+        const now = service.clock.now()
+        const range = { since: now, webhookId: undefined, now, giveUpAt: now, after: undefined, limit: 100 }
+        return restartSince(trx, range)
+      }),
+  ],
+])('%s locks events in the order of their keys, so that none waits for another in a circle', async ([, act]) => {
+  const { id } = await register()
+  const user = await newUser()
+  await service.deps.pool.query('delete from webhook_deliveries')
+  const ids = [3, 2, 1].map((n) => `00000000-0000-4000-8000-00000000000${n}`)
+  for (const eventId of ids) {
+    await service.deps.pool.query(
+      `insert into webhook_deliveries (webhook_id, id, user_id, event, data, state, give_up_at, created_at)
+        values ($1, $2, $3, 'user.updated', '{}', 'failed', $4, $4)`,
+      [id, eventId, user, service.clock.now()],
+    )
+  }
+  const release = await lockDelivery(ids[1] as string)
+  const acting = act(user)
+  await expect.poll(() => countLockWaits(service.deps.pool)).toBe(1)
+  const { rows } = await service.deps.pool.query('select id from webhook_deliveries for update skip locked')
+  await release()
+  await acting
+  expect(rows).toEqual([{ id: ids[0] }])
+})
+
+/** Lets the receiver answer with the status that is given later. */
+function holdAnswers(): (status: number) => void {
+  const { promise, resolve } = Promise.withResolvers<number>()
+  receiver.answer = (response) => void promise.then((status) => response.writeHead(status).end())
+  return resolve
+}
+
+test('an answer of an address that was replaced meanwhile says nothing about the new one', async () => {
+  const answer = holdAnswers()
+  const { id } = await register()
+  await newUser()
+  dispatch()
+  await expect.poll(() => receiver.received.length).toBe(1)
+  const other = await startReceiver()
+  onTestFinished(() => other.close())
+  await service.put(`/admin/webhooks/${id}`, { url: other.url }, service.admin)
+  answer(410)
+  await expect.poll(() => other.received.length).toBe(1)
+  await expect.poll(() => states(id)).toEqual(['delivered'])
+  expect(await webhook(id)).toMatchObject({ enabled: true })
+})
+
+test('an event that an admin sends again in its last attempt is not given up with that', async () => {
+  const answer = holdAnswers()
+  const { id } = await register()
+  await newUser()
+  service.clock.advance({ seconds: 4 * DAY })
+  dispatch()
+  await expect.poll(() => receiver.received.length).toBe(1)
+  await service.post(`/admin/webhooks/${id}/deliveries/${(await latest(id)).id}/retry`, {}, service.admin)
+  answer(404)
+  await expect.poll(async () => (await latest(id)).error).toBe('status')
+  expect(await latest(id)).toMatchObject({ state: 'waiting' })
+})
+
+test('a receiver that wants no more events stays so, whatever another attempt ends with', async () => {
+  const answers: ((status: number) => void)[] = []
+  receiver.answer = (response) => void answers.push((status) => response.writeHead(status).end())
+  const { id } = await register(receiver.url, ['user.created'])
+  const longAgo = new Date(service.clock.now().getTime() - 6 * DAY * 1_000)
+  await service.deps.pool.query('update webhooks set failing_since = $1', [longAgo])
+  await newUser()
+  await newUser()
+  dispatch()
+  await expect.poll(() => answers.length).toBe(2)
+  answers[0]?.(410)
+  await expect.poll(async () => (await webhook(id)).disabled_reason).toBe('gone')
+  answers[1]?.(500)
+  await expect.poll(async () => (await failuresOf(id)).failures).toBe(2)
+  expect(await webhook(id)).toMatchObject({ disabled_reason: 'gone' })
 })

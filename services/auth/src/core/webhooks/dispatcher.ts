@@ -2,15 +2,17 @@
 // others'. No receiver waits for another: each has slots of its own, and one that fails has a single one and pauses.
 // Events of a user reach a receiver in their order, because only the first that waits is claimed.
 //
-// state     | next_at                        | next
-// waiting   | due, or the end of a lease     | delivered; waiting after a growing wait, for three days; failed
-// delivered | null                           | waiting on retry or replay
-// failed    | null: given up, or not wanted  | the same
+// state     | next_at                                     | next
+// waiting   | due, the end of a lease, or put off while   | delivered; waiting after a growing wait, for three days;
+//           | an earlier event of the user waits          | failed
+// delivered | null                                        | waiting on retry or replay
+// failed    | null: given up, or not wanted               | the same
 //
 // A process that dies between commit and delivery loses nothing: the row is due, or its lease expires. So an event can
 // come twice, with the same id. Tests: test/webhook-deliveries.test.ts.
 import { withTimeout } from '@services/common/concurrency/with-timeout'
 import type { openEgress } from '@services/common/egress/open-egress'
+import { repeatBatch } from '@services/common/housekeeping/delete-in-batches'
 import type { Logger } from '@services/common/telemetry/logger'
 import { outsideTrace } from '@services/common/telemetry/spans'
 import {
@@ -26,10 +28,12 @@ import type { Kysely } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import { countWebhookAttempt, countWebhookDisabled } from '../../metrics.ts'
 import type { Encryption } from '../keys/encryption.ts'
-import { bringForward, type Claimed, claimDue, endAttempt, failWaiting, releaseAttempts } from './deliveries.store.ts'
+import { type Claimed, claimDue } from './claims.store.ts'
+import { bringForward, bringNext, type Ended, endAttempt, lockAttempt, releaseAttempts } from './deliveries.store.ts'
 import type { EventRecorder } from './record-events.ts'
 import { signingSecrets } from './secrets.ts'
-import { lockWebhook, NO_FAILURES, recordFailure, updateWebhook } from './webhooks.store.ts'
+import { failUnwanted } from './unwanted-deliveries.store.ts'
+import { lockWebhook, NO_FAILURES, recordFailure, updateWebhook, type Webhook } from './webhooks.store.ts'
 
 interface Deps {
   db: Kysely<DB>
@@ -99,7 +103,9 @@ export function startDispatcher(
     while (isWoken && !isStopping) {
       isWoken = false
       const leaseUntil = new Date(now().getTime() + LEASE_MS)
-      for (const claimed of await claimDue(db, { now: now(), leaseUntil, atOnce: AT_ONCE, busy: slots.busy })) {
+      const due = await claimDue(db, { now: now(), leaseUntil, atOnce: AT_ONCE, busy: slots.busy })
+      if (due.putOff > 0) isWoken = true
+      for (const claimed of due.claimed) {
         const leave = slots.enter(claimed.webhook_id)
         const attempt = attemptOnce(deps, claimed, answerWithinMs)
           .catch((err) => log.warn({ err, webhookId: claimed.webhook_id, eventId: claimed.id }, 'attempt not recorded'))
@@ -128,39 +134,75 @@ export function startDispatcher(
 
 async function attemptOnce(deps: Deps, attempt: Claimed, answerWithinMs: number): Promise<void> {
   const result = await send(deps, attempt, answerWithinMs)
-  const { db, log } = deps
   const now = deps.now()
-  const facts = { webhookId: attempt.webhook_id, eventId: attempt.id, event: attempt.event, ...result }
-  if (result.error === OWN_FAULT)
-    return endAttempt(db, attempt, result, { nextAt: new Date(now.getTime() + OWN_FAULT_MS) })
-  if (result.error === null) {
-    countWebhookAttempt('delivered')
-    if (attempt.failures === 0) return endAttempt(db, attempt, result, { state: 'delivered' })
-    return db.transaction().execute(async (trx) => {
-      await updateWebhook(trx, attempt.webhook_id, NO_FAILURES)
-      await endAttempt(trx, attempt, result, { state: 'delivered' })
-      if (attempt.failures >= OUTAGE) await bringForward(trx, attempt.webhook_id, now)
-    })
-  }
-  const waitMs = waitAfter(attempt.attempts - attempt.attempts_before)
-  const nextAt = new Date(now.getTime() + waitMs)
-  const reason = reasonToDisable(attempt, result, now) ?? null
-  const isLast = nextAt > attempt.give_up_at || reason === 'gone'
-  const pauseMs = isReceiversOwn(result) ? pauseAfter(attempt.failures + 1) : 0
-  const pausedUntil = pauseMs > 0 ? new Date(now.getTime() + pauseMs) : null
-  const isNew = await db.transaction().execute(async (trx) => {
+  if (result.error === OWN_FAULT) {
+    await endAttempt(deps.db, attempt, result, { nextAt: new Date(now.getTime() + OWN_FAULT_MS) })
+  } else if (result.error === null) await recordDelivery(deps, attempt, result)
+  else await recordRefusal(deps, attempt, result, now)
+}
+
+async function recordDelivery(deps: Deps, attempt: Claimed, result: AttemptResult): Promise<void> {
+  const { db } = deps
+  countWebhookAttempt('delivered')
+  const ended = await endAttempt(db, attempt, result, { state: 'delivered' })
+  await continueWith(deps, attempt, ended)
+  if (!ended?.failures) return
+  const failures = await db.transaction().execute(async (trx) => {
     const receiver = await lockWebhook(trx, attempt.webhook_id)
-    await recordFailure(trx, attempt.webhook_id, { now, pausedUntil, reason })
-    await endAttempt(trx, attempt, result, isLast ? { state: 'failed' } : { nextAt })
-    if (reason === 'gone') await failWaiting(trx, attempt.webhook_id, 'gone')
-    return receiver?.disabled_reason === null
+    if (!isAsked(receiver, attempt)) return 0
+    await updateWebhook(trx, receiver.id, NO_FAILURES)
+    return receiver.failures
   })
+  if (failures >= OUTAGE) await allBatches((limit) => bringForward(db, attempt.webhook_id, deps.now(), limit))
+}
+
+/** Judges by the rows as they are now: the receiver may have been changed, and the event sent again by an admin. */
+async function recordRefusal(deps: Deps, attempt: Claimed, result: AttemptResult, now: Date): Promise<void> {
+  const { db, log } = deps
+  const { isLast, ended, reason, isNew } = await db.transaction().execute(async (trx) => {
+    const receiver = await lockWebhook(trx, attempt.webhook_id)
+    const delivery = await lockAttempt(trx, attempt)
+    const reason = isAsked(receiver, attempt) ? endOf(receiver, result, now) : undefined
+    if (isAsked(receiver, attempt)) {
+      const pauseMs = isReceiversOwn(result) ? pauseAfter(receiver.failures + 1) : 0
+      const pausedUntil = pauseMs > 0 ? new Date(now.getTime() + pauseMs) : null
+      await recordFailure(trx, receiver.id, { now, pausedUntil, reason })
+    }
+    const isNew = receiver?.disabled_reason === null
+    if (!delivery) return { isLast: false, ended: undefined, reason, isNew }
+    // Another address has not been asked yet.
+    const waitMs = isAsked(receiver, attempt) ? waitAfter(Math.max(1, attempt.attempts - delivery.attempts_before)) : 0
+    const nextAt = new Date(now.getTime() + waitMs)
+    const isLast = nextAt > delivery.give_up_at || reason === 'gone'
+    const ended = await endAttempt(trx, attempt, result, isLast ? { state: 'failed' } : { nextAt })
+    return { isLast, ended, reason, isNew }
+  })
+  const facts = { webhookId: attempt.webhook_id, eventId: attempt.id, event: attempt.event, ...result }
   countWebhookAttempt(isLast ? 'failed' : 'retried')
   if (reason && isNew) {
     countWebhookDisabled(reason)
     log.error({ ...facts, reason }, 'webhook disabled: receiver answered 410 or failed for days')
   } else if (isLast) log.warn(facts, 'event given up: receiver failed for days')
   else log.info(facts, 'event not delivered, will retry')
+  if (reason === 'gone') await allBatches((limit) => failUnwanted(db, now, limit))
+  else if (isLast) await continueWith(deps, attempt, ended)
+}
+
+/** The receiver has the address that was asked: the answer of another one says nothing about it. */
+const isAsked = (receiver: Webhook | undefined, { url }: Claimed): receiver is Webhook => receiver?.url === url
+
+/** Reason to disable the receiver; one that is disabled already can only want no more events at all. */
+function endOf(receiver: Webhook, result: AttemptResult, now: Date): 'gone' | 'failing' | undefined {
+  const reason = reasonToDisable(receiver, result, now)
+  return reason === 'failing' && !receiver.enabled ? undefined : reason
+}
+
+async function continueWith({ db, now }: Deps, { webhook_id }: Claimed, ended: Ended | undefined): Promise<void> {
+  if (ended?.next_id) await bringNext(db, { webhook_id, id: ended.next_id }, now())
+}
+
+async function allBatches(batch: (limit: number) => Promise<number>): Promise<void> {
+  for await (const _ of repeatBatch(batch));
 }
 
 /** A failure of the receiver as a whole. Other refusals may be about this one event, and the next may be accepted. */

@@ -1,5 +1,6 @@
 import { type Insertable, type Kysely, type Selectable, sql, type Transaction, type Updateable } from 'kysely'
 import type { DB } from '../../db/tables.ts'
+import { deleteDeliveriesOf } from './unwanted-deliveries.store.ts'
 
 export type Webhook = Selectable<DB['webhooks']>
 
@@ -47,10 +48,10 @@ export const updateWebhook = (
 ): Promise<Webhook | undefined> =>
   trx.updateTable('webhooks').set(changes).where('id', '=', id).returningAll().executeTakeFirst()
 
-/** Deletes the receiver with its deliveries; false when there is none. */
+/** Deletes the receiver; false when there is none. Its deliveries are deleted here, or by housekeeping if many. */
 export async function deleteWebhook(trx: Transaction<DB>, id: string): Promise<boolean> {
   const { numDeletedRows } = await trx.deleteFrom('webhooks').where('id', '=', id).executeTakeFirstOrThrow()
-  await trx.deleteFrom('webhook_deliveries').where('webhook_id', '=', id).execute()
+  await deleteDeliveriesOf(trx, id)
   return numDeletedRows > 0n
 }
 
@@ -60,7 +61,7 @@ export const NO_FAILURES = { failures: 0, failing_since: null, paused_until: nul
 export async function recordFailure(
   trx: Transaction<DB>,
   id: string,
-  { now, pausedUntil, reason }: { now: Date; pausedUntil: Date | null; reason: Webhook['disabled_reason'] },
+  { now, pausedUntil, reason }: { now: Date; pausedUntil: Date | null; reason: 'gone' | 'failing' | undefined },
 ): Promise<void> {
   await trx
     .updateTable('webhooks')

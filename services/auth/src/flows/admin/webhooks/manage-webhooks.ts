@@ -1,5 +1,6 @@
 // Acts of administrators on receivers of events. Each is checked, audited and known to this process at once.
 import type { openEgress } from '@services/common/egress/open-egress'
+import { repeatBatch } from '@services/common/housekeeping/delete-in-batches'
 import { isSecret, makeSecret } from '@services/common/webhooks/webhook-secret'
 import type { Kysely, Transaction } from 'kysely'
 import { isOwnAddress } from '../../../config/server.ts'
@@ -82,14 +83,18 @@ export async function changeWebhook(
 ): Promise<Webhook> {
   const changes = await checked(deps, input)
   if (id === SETTINGS_RECEIVER_ID && Object.keys(changes).some((name) => name !== 'enabled')) throw isOfSettings()
-  return act(deps, log, actor, 'webhook_updated', id, async (trx) => {
+  const { webhook, isFresh } = await act(deps, log, actor, 'webhook_updated', id, async (trx) => {
     const before = await requireWebhook(trx, id)
     const isFresh = changes.enabled || (changes.url !== undefined && changes.url !== before.url)
     const fresh = { ...(isFresh && NO_FAILURES), ...(changes.enabled && { disabled_reason: null }) }
-    const updated = await updateWebhook(trx, id, { ...changes, ...fresh, updated_at: deps.now() })
-    if (isFresh) await bringForward(trx, id, deps.now())
-    return updated as Webhook
+    const webhook = await updateWebhook(trx, id, { ...changes, ...fresh, updated_at: deps.now() })
+    return { webhook: webhook as Webhook, isFresh }
   })
+  if (isFresh) {
+    for await (const _ of repeatBatch((limit) => bringForward(deps.db, id, deps.now(), limit)));
+    deps.events.wake()
+  }
+  return webhook
 }
 
 /** Deletes the receiver, and what waits for it. */

@@ -27,16 +27,29 @@ export const webhooksReplay = command({
   },
 })
 
-function replay(deps: CommandDeps, since: Date, webhookId: string | undefined): Promise<number> {
-  const { db, log, operator } = deps
-  return db.transaction().execute(async (trx) => {
-    const now = deps.now()
-    const events = await restartSince(trx, { since, webhookId, now, giveUpAt: giveUpAt(now) })
-    const traits = { events, ...(webhookId && { webhook_id: webhookId }) }
-    await audit(deps, trx, log, { action: 'webhooks_replayed', actor: operator, traits })
-    return events
-  })
+/** Events of one transaction, each with an audit entry of its own: its locks delay a deletion of their users. */
+const REPLAYED_AT_ONCE = 5_000
+
+async function replay(deps: CommandDeps, since: Date, webhookId: string | undefined): Promise<number> {
+  const now = deps.now()
+  const range = { since, webhookId, now, giveUpAt: giveUpAt(now), limit: REPLAYED_AT_ONCE }
+  let events = 0
+  let after: Parameters<typeof restartSince>[1]['after']
+  do {
+    const batch = await replayBatch(deps, { ...range, after })
+    events += batch.events
+    after = batch.last
+  } while (after)
+  return events
 }
+
+const replayBatch = (deps: CommandDeps, range: Parameters<typeof restartSince>[1]) =>
+  deps.db.transaction().execute(async (trx) => {
+    const batch = await restartSince(trx, range)
+    const traits = { events: batch.events, ...(range.webhookId && { webhook_id: range.webhookId }) }
+    await audit(deps, trx, deps.log, { action: 'webhooks_replayed', actor: deps.operator, traits })
+    return batch
+  })
 
 const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/
 
