@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import type { BenchResults } from '../../packages/common/src/bench/results.ts'
 import { calculate, readResults, SHEET } from './sheet.ts'
@@ -26,6 +26,15 @@ test('SCALING.md has the current measured and calculated values (infra/scaling/u
 }, async () => {
   const text = await readFile(SHEET, 'utf8')
   expect(calculate(text, results)).toBe(text)
+})
+
+test('every table of auth has its place in the distribution by Citus', { tags: 'both-services' }, async () => {
+  const folder = new URL('../../services/auth/migrations/', import.meta.url)
+  const files = await Promise.all((await readdir(folder)).map((name) => readFile(new URL(name, folder), 'utf8')))
+  const tables = files.flatMap((sql) => [...sql.matchAll(/^create (?:unlogged )?table \{\{prefix}}(\w+)/gm)])
+  const [, distribution = ''] = (await readFile(SHEET, 'utf8')).split('### Citus: by `user_id`')
+  const [places = ''] = distribution.split('\n\n| ')
+  expect(tables.map(([, name = '']) => name).filter((name) => !places.includes(`\`${name}\``))).toEqual([])
 })
 
 test('a value comes from the results or a formula of values above; other rows are assumptions', () => {
