@@ -24,7 +24,16 @@ beforeAll(async () => {
   })
   admin = await service.newToken({ scopes: ['admin'] })
 })
-afterAll(() => service.close())
+afterAll(async () => {
+  // Both records of a decision are written by one transaction, so neither lacks the other.
+  const { rows } = await service.deps.pool.query(`
+    select clip_id, action from moderations decided where origin in ('admin', 'cli') and not exists (
+      select from audit_entries entry where entry.action = 'clip_moderated' and details ->> 'decision' = decided.action
+        and entry.created_at = decided.created_at and entry.origin = decided.origin
+        and (entry.token_id, entry.operator) is not distinct from (decided.token_id, decided.operator))`)
+  await service.close()
+  expect(rows).toEqual([])
+})
 beforeEach(async () => {
   await service.deps.pool.query('delete from reports')
   bytes = gif(widths++, 12, [{ delay: 10 }])

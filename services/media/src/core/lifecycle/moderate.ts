@@ -61,7 +61,11 @@ export async function moderate(
   afterDecision(deps, ids, decision)
 }
 
-/** Records a decision of an admin or a command; the scanner and the number of reports have no entry. */
+/**
+ * Records a decision of an admin or a command in the audit log, too. Neither record can replace the other. That of each
+ * clip has the note, and is deleted with the clip. The entry has no texts, outlives the clip, and may end before it.
+ * The scanner and the number of reports have no entry.
+ */
 async function auditDecision(
   deps: Pick<Deps, 'now' | 'newId'>,
   trx: Transaction<DB>,
