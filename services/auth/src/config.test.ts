@@ -22,6 +22,15 @@ const TWILIO = {
 const NOTICE = { AUTH_SMS_ACCOUNT_EXISTS_ENABLED: 'true' }
 const HTTP = { AUTH_SMS_PROVIDER: 'http', AUTH_SMS_HTTP_URL: 'https://sms.example/' }
 
+test('a wrong value hides no problem of others, and none is reported that only its default has', () => {
+  const settings = { AUTH_WEBHOOK_URL: 'https://app.example/events', AUTH_WEBHOOK_SECRET: 'whsec_AAAA' }
+  expect(problemsOf({ ...settings, AUTH_JWT_EXP: 'long', AUTH_AUDIT_PII_RETENTION: '1h' })).toEqual([
+    expect.stringMatching(/^AUTH_JWT_EXP must be /),
+    expect.stringMatching(/^AUTH_WEBHOOK_SECRET must be /),
+    'AUTH_AUDIT_PII_RETENTION must be at least 24h',
+  ])
+})
+
 function problemsOf(settings: Record<string, string>): readonly string[] {
   try {
     readConfig({ ...REQUIRED, ...settings })

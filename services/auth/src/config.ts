@@ -1,12 +1,6 @@
 // Settings of the service: each file of config/ declares, checks and groups the variables of one subject. No other code
 // reads the environment; it gets its part (`config.smtp`), checked and in seconds.
-import {
-  ConfigError,
-  type Environment,
-  readVariables,
-  type Values,
-  type Variables,
-} from '@services/common/config/variables'
+import { type Environment, readVariables, type Values, type Variables } from '@services/common/config/variables'
 import { databaseSettings, databaseWarnings } from '@services/common/database/settings'
 import { telemetrySettings } from '@services/common/telemetry/settings'
 import { captchaProblems, captchaSettings, captchaVariables } from './config/captcha.ts'
@@ -108,8 +102,7 @@ export function readConfig(
 ): { config: Config; warnings: string[] } {
   const names = oidcProviderNames(environment, file)
   const all = { ...variables, ...oidcProviderVariables(names) } as typeof variables
-  const { values, warnings } = readVariables(all, 'AUTH_', environment, file, 'GOTRUE_')
-  const problems = [
+  const rulesBroken = (values: RawConfig) => [
     ...smtpProblems(values),
     ...mailProblems(values, environment.NODE_ENV || file.NODE_ENV, now),
     ...captchaProblems(values),
@@ -122,7 +115,7 @@ export function readConfig(
     ...hookProblems(values),
     ...webhookProblems(values),
   ]
-  if (problems.length > 0) throw new ConfigError([...problems, ...warnings])
+  const { values, warnings } = readVariables(all, 'AUTH_', environment, file, 'GOTRUE_', rulesBroken)
   const toNote = [
     ...inheritedWarnings(values),
     ...databaseWarnings(values, 'AUTH_'),

@@ -169,7 +169,8 @@ const AROUND = 'the value begins or ends with white space'
  * Reads every variable: `PREFIX_NAME`, then `NAME`, then the aliases; first in the environment, then in the file. Empty
  * means unset. Throws one ConfigError with all problems and all unknown names: a misspelt name often explains a missing
  * one. `warnings` lists the unknown names when there is no problem. Names with `foreignPrefix` are those of another
- * system with the same settings; they are not read.
+ * system with the same settings; they are not read. `rulesBroken` finds problems of several values together. It sees
+ * the default of an unusable value, so what it says about that variable is left out.
  */
 export function readVariables<V extends Variables>(
   variables: V,
@@ -177,13 +178,17 @@ export function readVariables<V extends Variables>(
   environment: Environment,
   file: Environment = {},
   foreignPrefix?: string,
+  rulesBroken: (values: Values<V>) => string[] = () => [],
 ): { values: Values<V>; warnings: string[] } {
   const problems: string[] = []
+  const unusable: string[] = []
   const values: Record<string, unknown> = {}
   for (const [name, entry] of Object.entries(variables)) {
     const found = lookUp([prefix + name, name, ...(entry.aliases ?? [])], environment, file)
     if (found === undefined && entry.default === undefined) {
-      if (entry.required) problems.push(`${prefix}${name} is required: ${entry.meaning}`)
+      if (!entry.required) continue
+      problems.push(`${prefix}${name} is required: ${entry.meaning}`)
+      unusable.push(prefix + name)
       continue
     }
     try {
@@ -191,14 +196,20 @@ export function readVariables<V extends Variables>(
     } catch (error) {
       const around = found && found.value !== found.value.trim() ? `; ${AROUND}` : ''
       problems.push(`${found?.name ?? prefix + name} ${(error as Error).message}${around}`)
+      unusable.push(prefix + name)
+      if (entry.default !== undefined) values[name] = entry.parse(entry.default)
     }
   }
+  const broken = rulesBroken(values as Values<V>)
+  problems.push(...broken.filter((problem) => !namesIn(problem).some((name) => unusable.includes(name))))
   const given = { ...file, ...environment }
   const foreign = foreignPrefix === undefined ? [] : foreignNames(variables, prefix, foreignPrefix, given)
   const warnings = [...unknownNames(variables, prefix, given), ...foreign]
   if (problems.length > 0) throw new ConfigError([...problems, ...warnings])
   return { values: values as Values<V>, warnings }
 }
+
+const namesIn = (problem: string): string[] => problem.match(/[A-Z][A-Z\d]*(_[A-Z\d]+)+/g) ?? []
 
 /** Drops trailing line ends: a Secret made from a file has one, which would make the key differ from the peer's. */
 function lookUp(names: string[], environment: Environment, file: Environment) {
