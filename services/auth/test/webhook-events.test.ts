@@ -16,7 +16,15 @@ import { enrollTotp, signInAgain, verifyTotp, withTotp } from './second-factors.
 import { type Answer, codeIn, linkPath, startTestService, type TestService } from './service.ts'
 import { addPausedReceiver, eventsDuring, storedEvents } from './upstreams/paused-receiver.ts'
 import { startSmsGateways } from './upstreams/sms-gateways.ts'
-import { ask, assertion, PASSKEYS, prove, register, withPasskey } from './webauthn/passkeys.ts'
+import {
+  ask,
+  assertion,
+  PASSKEYS,
+  prove,
+  register,
+  signIn as signInByPasskey,
+  withPasskey,
+} from './webauthn/passkeys.ts'
 
 const password = 'correct horse'
 
@@ -574,6 +582,16 @@ test.for<[string, string, () => Promise<{ userId: string; act: () => Promise<unk
     async () => {
       const { userId, email } = await byUser()
       return { userId, act: () => signInAgain(service, email) }
+    },
+  ],
+  [
+    'a sign-in with a passkey, whose use counts once,',
+    SIGNED_IN,
+    async () => {
+      const user = await withPasskey(service)
+      // The count must rise from the first use on.
+      await signInByPasskey(service, user)
+      return { userId: user.userId, act: async () => expect((await signInByPasskey(service, user)).status).toBe(200) }
     },
   ],
   [

@@ -1,5 +1,5 @@
 import { prepared } from '@services/common/database/prepared-statement'
-import { type Insertable, type Kysely, type Selectable, sql, type Transaction } from 'kysely'
+import type { Insertable, Kysely, Selectable, Transaction } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import { toUser, type User, userJson } from '../users/users.store.ts'
 
@@ -41,26 +41,6 @@ export async function findOwned(
 ): Promise<{ passkey: OwnedPasskey; user: User } | undefined> {
   const [found] = await selectOwned(db, owned)
   return found && { passkey: found, user: toUser(found.user) }
-}
-
-export interface Use {
-  id: string
-  signCount: number
-  backedUp: boolean
-  now: Date
-}
-
-const update = prepared(
-  (_: Kysely<DB>, { id, signCount, backedUp, now }: Use) => sql<{ id: string }>`
-    update ${sql.table('passkeys')}
-    set sign_count = greatest(sign_count, ${signCount}::bigint), backed_up = ${backedUp}::boolean, last_used_at = ${now}
-    where id = ${id} and (sign_count = 0 or ${signCount}::bigint = 0 or sign_count < ${signCount}::bigint)
-    returning id`,
-)
-
-/** Stores a use; false if the passkey is gone, or if both counts are above 0 and the new one is not the higher one. */
-export async function storeUse(trx: Transaction<DB>, use: Use): Promise<boolean> {
-  return (await update(trx, use)).length > 0
 }
 
 /** Notes a warning of the user about this passkey; false if there was one since. */

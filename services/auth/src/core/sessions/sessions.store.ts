@@ -4,6 +4,7 @@ import { type EventRow, giveUpAt, insertEvents } from '../../db/events.store.ts'
 import type { Aal, AmrEntry, DB, FactorJson } from '../../db/tables.ts'
 import type { AuditEntry } from '../audit/audit.store.ts'
 import type { RepeatRule, SessionLimits } from './session-limits.ts'
+import { type PasskeyUse, usingPasskey } from './use-passkey.store.ts'
 
 export interface NewSession {
   id: string
@@ -25,16 +26,24 @@ export interface SignInEvent extends Omit<EventRow, 'userId'> {
   asRead: { updatedAt: Date; factors: FactorJson[] | null }
 }
 
+/** Proof of a sign-in that must still hold. */
+export interface HeldProof {
+  /** Hash of the verified password; the user must still have it. */
+  verifiedHash?: string
+  /** Use of a passkey, which is stored with the session. */
+  passkey?: PasskeyUse
+}
+
 /**
  * Stores a session, the time of the sign-in, the audit entry and the event in one statement. False when the user was
- * deleted, no longer has `verifiedHash`, or is not the one that the event shows. All wait for the user's row, so a
- * password change also ends a concurrent sign-in.
+ * deleted, no longer has the proof, or is not the one that the event shows. All wait for the user's row, so a password
+ * change also ends a concurrent sign-in.
  */
 export async function insertSession(
   db: Kysely<DB>,
   session: NewSession,
   entry: AuditEntry | null,
-  verifiedHash?: string,
+  { verifiedHash, passkey }: HeldProof,
   event?: SignInEvent,
 ): Promise<boolean> {
   const { device, ...columns } = session
@@ -50,7 +59,6 @@ export async function insertSession(
     entryAddress: entry?.ipAddress ?? '',
   }
   const told = event && {
-    ...opened,
     eventId: event.id,
     event: event.event,
     data: event.data,
@@ -58,8 +66,9 @@ export async function insertSession(
     factors: event.asRead.factors && JSON.stringify(event.asRead.factors),
     giveUpAt: giveUpAt(session.now),
   }
-  const inserted = await (told ? openAndTell(db, told) : openSession(db, opened))
-  return inserted.length > 0
+  const used = passkey && { keyId: passkey.id, signCount: passkey.signCount, backedUp: passkey.backedUp }
+  const open = used ? (told ? openByKeyAndTell : openByKey) : told ? openAndTell : openSession
+  return (await open(db, { ...opened, ...told, ...used } as ToldSession & KeySession)).length > 0
 }
 
 type OpenedSession = Omit<NewSession, 'amr' | 'device'> & {
@@ -78,6 +87,8 @@ type OpenedSession = Omit<NewSession, 'amr' | 'device'> & {
 type ToldSession = OpenedSession &
   Pick<EventRow, 'event' | 'data'> & { eventId: string; updatedAt: Date; factors: string | null; giveUpAt: Date }
 
+type KeySession = OpenedSession & { keyId: string; signCount: number; backedUp: boolean }
+
 /** Inserts the event of the session beside it, for the user of `signed_in`. */
 const tell = ({ eventId, event, data, now, giveUpAt }: ToldSession) =>
   sql`, told as (${insertEvents({
@@ -90,20 +101,35 @@ const isAsRead = ({ updatedAt, factors }: ToldSession) => sql`
   and date_trunc('milliseconds', updated_at) = ${updatedAt}::timestamptz
   and factors is not distinct from ${factors}::jsonb`
 
-const openSession = prepared((_: Kysely<DB>, session: OpenedSession) => opening(session, sql``, sql``))
+/** Matches the user who may sign in. */
+const isAdmitted = ({ userId, verifiedHash }: OpenedSession) => sql`
+  id = ${userId} and deleted_at is null and (${verifiedHash}::text is null or password_hash = ${verifiedHash}::text)`
+
+const signIn = ({ now }: OpenedSession) =>
+  sql`update ${sql.table('users')} account set last_sign_in_at = ${now}, updated_at = ${now}`
+
+const byUser = (session: OpenedSession, isSame = sql``) =>
+  sql`with signed_in as (${signIn(session)} where ${isAdmitted(session)}${isSame} returning id)`
+
+/** Locks the user, then the passkey, as all flows do. */
+const byKey = (session: KeySession, isSame = sql``) => sql`
+    with owner as (
+      select id from ${sql.table('users')} where ${isAdmitted(session)}${isSame} for no key update
+    ), used as (${usingPasskey(sql`owner`, session)}), signed_in as (
+      ${signIn(session)} from used where account.id = used.user_id returning account.id
+    )`
+
+const openSession = prepared((_: Kysely<DB>, session: OpenedSession) => opening(byUser(session), session))
+const openByKey = prepared((_: Kysely<DB>, session: KeySession) => opening(byKey(session), session))
 const openAndTell = prepared((_: Kysely<DB>, session: ToldSession) =>
-  opening(session, isAsRead(session), tell(session)),
+  opening(byUser(session, isAsRead(session)), session, tell(session)),
+)
+const openByKeyAndTell = prepared((_: Kysely<DB>, session: ToldSession & KeySession) =>
+  opening(byKey(session, isAsRead(session)), session, tell(session)),
 )
 
-const opening = (session: OpenedSession, isSame: RawBuilder<unknown>, others: RawBuilder<unknown>) => sql<{
-  id: string
-}>`
-    with signed_in as (
-      update ${sql.table('users')} set last_sign_in_at = ${session.now}, updated_at = ${session.now}
-      where id = ${session.userId} and deleted_at is null
-        and (${session.verifiedHash}::text is null or password_hash = ${session.verifiedHash}::text)${isSame}
-      returning id
-    ), audited as (
+const opening = (signedIn: RawBuilder<unknown>, session: OpenedSession, others = sql``) => sql<{ id: string }>`
+    ${signedIn}, audited as (
       insert into ${sql.table('audit_log_entries')} (id, payload, created_at, ip_address)
       select ${session.entryId}::uuid, ${session.payload}::jsonb, ${session.now}::timestamptz, ${session.entryAddress}
       from signed_in where ${session.entryId}::uuid is not null

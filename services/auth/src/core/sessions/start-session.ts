@@ -14,7 +14,7 @@ import { isPending } from '../users/proven-addresses.ts'
 import { lockUser, type User } from '../users/users.store.ts'
 import type { TokenSession } from './access-token.ts'
 import { issueTokens, type SessionBody, type SessionDeps } from './issue-tokens.ts'
-import { insertSession, type NewSession, type SignInEvent } from './sessions.store.ts'
+import { type HeldProof, insertSession, type NewSession, type SignInEvent } from './sessions.store.ts'
 import { registeredBody } from './user-answers.ts'
 
 /** Client of a sign-in, with the trusted device that it presents. */
@@ -22,9 +22,7 @@ export interface Client extends Origin {
   device?: PresentedDevice
 }
 
-interface SignInProof {
-  /** Hash of the verified password; the user must still have it. */
-  verifiedHash?: string
+interface SignInProof extends HeldProof {
   /** Identity at a provider, or passkey, that the sign-in used. */
   identityId?: string | undefined
   /** aal2: the proof had two factors. */
@@ -33,8 +31,8 @@ interface SignInProof {
 
 /**
  * Signs a user in: creates a session and its tokens; `audited` is stored with it. A trusted device makes it one of
- * aal2. Throws invalid_credentials when the user was deleted or the password changed, and email_not_confirmed or
- * phone_not_confirmed for a pending account.
+ * aal2. Throws invalid_credentials when the user was deleted, the password changed or the passkey is used up. Throws
+ * email_not_confirmed or phone_not_confirmed for a pending account.
  */
 export async function startSession(
   deps: Asking<SessionDeps & DeviceDeps>,
@@ -43,7 +41,7 @@ export async function startSession(
   method: string,
   { device: presented, ...client }: Client,
   audited: PendingAudit | null = null,
-  { verifiedHash, identityId, aal = 'aal1' }: SignInProof = {},
+  { identityId, aal = 'aal1', ...held }: SignInProof = {},
 ): Promise<SessionBody> {
   if (isPending(user)) throw apiError(user.email ? 'email_not_confirmed' : 'phone_not_confirmed')
   const id = deps.newRowId()
@@ -59,7 +57,7 @@ export async function startSession(
     const session = { ...shared, userId: user.id, ...client, identityId: identityId ?? null, device, now }
     const isTold = wantsEvent(handle, 'session.created')
     const event = isTold && !isFollowed(handle, user.id) ? await userEvent(deps, handle, user, session) : undefined
-    if (!(await insertSession(handle, session, audited?.entry ?? null, verifiedHash, event))) {
+    if (!(await insertSession(handle, session, audited?.entry ?? null, held, event))) {
       if (!event) throw apiError('invalid_credentials')
       // The user of the event has changed since it was read, or the sign-in is refused.
       return inTransaction(handle, async (trx) => {

@@ -1,10 +1,11 @@
+import { ApiError } from '@services/common/errors'
 import type { AuthenticationResponseJSON } from '@simplewebauthn/server'
 import { pendingAudit } from '../../core/audit/audit.ts'
 import type { RefusalLog } from '../../core/audit/sign-in-attempt.ts'
-import { type Asking, withHooks } from '../../core/hooks/questions.ts'
+import { withHooksIn } from '../../core/hooks/questions.ts'
 import { notify } from '../../core/outbox/notify.ts'
 import { makeChallenge, takeChallenge, toChallengeBody } from '../../core/passkeys/challenges.ts'
-import { findOwned, noteWarning, type OwnedPasskey, storeUse } from '../../core/passkeys/passkeys.store.ts'
+import { findOwned, noteWarning, type OwnedPasskey } from '../../core/passkeys/passkeys.store.ts'
 import type { SessionBody } from '../../core/sessions/issue-tokens.ts'
 import { type Client, startSession } from '../../core/sessions/start-session.ts'
 import { isBanned } from '../../core/users/is-banned.ts'
@@ -51,29 +52,23 @@ export async function signInWithPasskey(deps: Deps, log: RefusalLog, given: Pass
   // NIST 800-63B: with the user verified a passkey is two factors. A thief can give a PIN to a key that had none.
   const isTwoFactors = deps.config.passkeys.verifiedIsAal2 && assertion.isUserVerified && passkey.user_verified
   const { id } = passkey
-  const start = (asking: Asking<Deps>) =>
-    deps.db.transaction().execute(async (trx) => {
-      const traits = { provider: 'passkey', passkey_id: id }
-      const audited = pendingAudit(deps, log, { action: 'login', actor: user, traits })
-      const proof = { identityId: id, aal: isTwoFactors ? 'aal2' : 'aal1' } as const
-      // Locks the user, then the passkey, as all flows do.
-      const session = await startSession(asking, trx, user, 'passkey', given.client, audited, proof)
-      const use = { id, signCount: assertion.counter, backedUp: assertion.isBackedUp, now: deps.now() }
-      if (!(await storeUse(trx, use))) throw new Overtaken()
-      return session
-    })
-  return withHooks(deps, log, start).catch(async (error) => {
-    if (!(error instanceof Overtaken)) throw error
+  const audited = pendingAudit(deps, log, {
+    action: 'login',
+    actor: user,
+    traits: { provider: 'passkey', passkey_id: id },
+  })
+  const use = { id, signCount: assertion.counter, backedUp: assertion.isBackedUp }
+  const proof = { identityId: id, aal: isTwoFactors ? 'aal2' : 'aal1', passkey: use } as const
+  const session = withHooksIn(deps, log, (asking, trx) =>
+    startSession(asking, trx ?? deps.db, user, 'passkey', given.client, audited, proof),
+  )
+  return session.catch(async (error) => {
+    if (!(error instanceof ApiError && error.code === 'invalid_credentials')) throw error
     // Another answer with this count came first, or the passkey was removed: that one has no copy.
     const left = await findOwned(deps.db, { userId: user.id, credentialId: credential.id })
     if (left && isSpent(left.passkey, assertion)) await warnOfCopy(deps, log, { ...left, acceptLanguage })
     throw apiError('webauthn_verification_failed')
   })
-}
-
-/** Another use was stored since the passkey was read. */
-class Overtaken extends Error {
-  override readonly name = 'Overtaken'
 }
 
 async function requireAsserted(deps: Deps, challenge: Buffer, credential: AuthenticationResponseJSON) {
