@@ -12,7 +12,7 @@ test('the receiver and the function of the guide decide about sign-ups, claims a
   const shell = await openShell({ ...settings, ...own })
   onTestFinished(() => shell.close())
   expect((await shell.run(guide.take('randomBytes'))).stdout).toMatch(/^v1,whsec_[\w+/]{43}=\n$/)
-  await shell.write('receiver.mjs', guide.file('receiver.js'))
+  await shell.write('receiver.mjs', guide.file('receiver.mjs'))
   const env = guide.file('hook.env')
   await shell.write('hook.env', env)
   const started = 'set -a; . ./hook.env; SECRET="$AUTH_HOOK_CUSTOM_ACCESS_TOKEN_SECRETS" PORT=0 exec node receiver.mjs'

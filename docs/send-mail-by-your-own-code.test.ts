@@ -12,7 +12,7 @@ test('the receiver of the guide sends a code by SMS, the mail of a sign-up and b
   const shell = await openShell({ ...settings, ...NO_SERVER, ...own })
   onTestFinished(() => shell.close())
   expect((await shell.run(guide.take('randomBytes'))).stdout).toMatch(/^v1,whsec_[\w+/]{43}=\n$/)
-  await shell.write('receiver.mjs', guide.file('receiver.js'))
+  await shell.write('receiver.mjs', guide.file('receiver.mjs'))
   const env = guide.file('hook.env')
   await shell.write('hook.env', env)
   const started = 'set -a; . ./hook.env; SECRET="$AUTH_HOOK_SEND_EMAIL_SECRETS" PORT=0 exec node receiver.mjs'
