@@ -14,6 +14,7 @@ import { hash } from 'argon2'
 import { bareArgon2, bareRotations, bareSelects, SERVICE_HASHING } from './bare.ts'
 import { measureEvents } from './events.ts'
 import { costs, growProcesses, growUsers, refreshP99BySize } from './growth.ts'
+import { measureHooks } from './hooks.ts'
 import { measureImage } from './image.ts'
 import { createUsers, PASSWORD, refreshes, runFor, signIns, startService, userReads } from './load.ts'
 import { medianAnswers } from './parity.ts'
@@ -100,6 +101,7 @@ try {
     const id = `events-${what.toLowerCase().replaceAll(/\W+/g, '-')}`
     row(id, `${what}, with a receiver of events`, 'without', 'a second', [withEvents, without], { atLeast: 0.95 })
   }
+  await measureHooks(report, postgres.url)
 
   // Without a worker: its work after the answers would only disturb the timing.
   const strict = await startService(postgres.url, {

@@ -1,3 +1,4 @@
+import { statementsOf } from '@services/common/testing/database/statements'
 import { perFile } from '@services/common/testing/per-file'
 import { expect, onTestFinished, test } from 'vitest'
 import { type OpenIdProvider, signInAt, startOpenIdProvider } from '../../../test/openid-provider.ts'
@@ -407,6 +408,29 @@ hooked('a function of the database is asked in the transaction, where the new us
   const { body } = await within.post('/signup', { email: 'within@example.com', password })
   expect(claimsIn(body.access_token)).toMatchObject({ email: 'within@example.com', known: 1 })
 })
+
+hooked(
+  'a hook by HTTP costs a sign-in by password one statement, a function its transaction and two',
+  async ({ on, receiver }) => {
+    receiver.decide(({ claims }) => answer(claims))
+    await on.deps.pool.query(
+      `create function public.as_given(event jsonb) returns jsonb language sql as 'select event'`,
+    )
+    const email = 'counted@example.com'
+    await on.signedIn(email)
+    const costOf = async (settings: Record<string, string>) => {
+      const own = await on.with(settings)
+      const signIn = () => own.post('/token?grant_type=password', { email, password })
+      const statements = await statementsOf(async () => expect((await signIn()).status).toBe(200))
+      await own.close()
+      return statements.length
+    }
+    const without = await costOf({ [`${POINT}_ENABLED`]: 'false' })
+    const byFunction = { [`${POINT}_URI`]: 'pg-functions://postgres/public/as_given', [`${POINT}_UNSIGNED`]: 'false' }
+    expect(await costOf({})).toBe(without + 1)
+    expect(await costOf(byFunction)).toBe(without + 4)
+  },
+)
 
 test('one connection is enough, because none is held while the hook is asked', async () => {
   const receiver = await startReceiver()

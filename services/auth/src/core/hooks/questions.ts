@@ -29,6 +29,8 @@ interface Asked<Point extends HookPoint> {
 export interface Questions {
   log: AuditLog
   has(point: HookPoint): boolean
+  /** Whether the first question at this point ends the run, so that what was written before it is rolled back. */
+  stopsAt(point: HookPoint): boolean
   /** Asks, or returns what was asked under this key before. */
   ask<Point extends HookPoint>(
     db: Kysely<DB>,
@@ -100,6 +102,7 @@ async function committed<Deps extends QuestionDeps, Result>(
     const questions: Questions = {
       log,
       has: hooks.has,
+      stopsAt: (point) => hooks.has(point) && !hooks.isWithin(point),
       async ask(db, point, name, payload) {
         const ask = async (trx?: Kysely<DB>) => ({ payload, answer: await hooks.ask(point, log, payload, { trx }) })
         if (hooks.isWithin(point)) return ask(db)
@@ -134,13 +137,20 @@ async function committed<Deps extends QuestionDeps, Result>(
   throw apiError('service_unavailable', { retryAfterSeconds: 1 })
 }
 
-/** Runs statements that issue tokens: in a transaction only where a hook may refuse these. */
+/**
+ * Runs statements that issue tokens: in a transaction only where a hook may refuse these. `writesOnce`: by one
+ * statement, which follows the question unless a function is asked.
+ */
 export function withHooksIn<Deps extends QuestionDeps & { db: Kysely<DB> }, Result>(
   deps: Deps,
   log: AuditLog,
   run: (asking: Asking<Deps>, trx: Transaction<DB> | undefined) => Promise<Result>,
+  { writesOnce = false } = {},
 ): Promise<Result> {
   if (!deps.hooks.has('customize-access-token')) return run(deps as Asking<Deps>, undefined)
+  if (writesOnce && !deps.hooks.isWithin('customize-access-token')) {
+    return withHooks(deps, log, (asking) => run(asking, undefined))
+  }
   return withHooks(deps, log, (asking) => deps.db.transaction().execute((trx) => run(asking, trx)))
 }
 

@@ -47,14 +47,17 @@ export async function startSession(
   const id = deps.newRowId()
   const now = deps.now()
   const signedIn = { ...user, last_sign_in_at: now, updated_at: now }
+  const shared = (device?: TrustedDevice) => {
+    const timestamp = Math.floor(now.getTime() / 1000)
+    const amr: AmrEntry[] = [method, ...(device ? [TRUSTED_DEVICE] : [])].map((each) => ({ method: each, timestamp }))
+    return { id, aal: device ? 'aal2' : aal, amr, refresh_counter: 0 } as const
+  }
   const open = async (
     handle: Kysely<DB>,
     device?: TrustedDevice,
   ): Promise<TokenSession & { refresh_counter: number }> => {
-    const timestamp = Math.floor(now.getTime() / 1000)
-    const amr: AmrEntry[] = [method, ...(device ? [TRUSTED_DEVICE] : [])].map((each) => ({ method: each, timestamp }))
-    const shared = { id, aal: device ? 'aal2' : aal, amr } as const
-    const session = { ...shared, userId: user.id, ...client, identityId: identityId ?? null, device, now }
+    const { refresh_counter: _c, ...own } = shared(device)
+    const session = { ...own, userId: user.id, ...client, identityId: identityId ?? null, device, now }
     const isTold = wantsEvent(handle, 'session.created')
     const event = isTold && !isFollowed(handle, user.id) ? await userEvent(deps, handle, user, session) : undefined
     if (!(await insertSession(handle, session, audited?.entry ?? null, held, event))) {
@@ -70,16 +73,21 @@ export async function startSession(
     if (isTold && isFollowed(handle, user.id)) {
       await noteChange(handle, { userId: user.id, newSession: shownSession(session) })
     }
-    return { ...shared, refresh_counter: 0 }
+    return shared(device)
   }
   const lacksFactor = aal === 'aal1' && provenFactorIds(user.factors).length > 0
-  const session =
-    presented && lacksFactor
-      ? await inTransaction(db, async (trx) =>
-          open(trx, await useDevice(deps, trx, { id, userId: user.id }, presented, client)),
-        )
-      : await open(db)
-  return issueTokens(deps, db, signedIn, session, method)
+  if (presented && lacksFactor) {
+    const session = await inTransaction(db, async (trx) =>
+      open(trx, await useDevice(deps, trx, { id, userId: user.id }, presented, client)),
+    )
+    return issueTokens(deps, db, signedIn, session, method)
+  }
+  if (!deps.questions?.stopsAt('customize-access-token')) {
+    return issueTokens(deps, db, signedIn, await open(db), method)
+  }
+  const body = await issueTokens(deps, db, signedIn, shared(), method)
+  await open(db)
+  return body
 }
 
 const inTransaction = <Result>(db: Kysely<DB>, work: (trx: Transaction<DB>) => Promise<Result>): Promise<Result> =>

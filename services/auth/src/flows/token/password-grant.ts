@@ -1,7 +1,7 @@
 import { ApiError } from '@services/common/errors'
-import type { Transaction } from 'kysely'
+import type { Kysely, Transaction } from 'kysely'
 import { type AuditLog, pendingAudit } from '../../core/audit/audit.ts'
-import { withHooksIn } from '../../core/hooks/questions.ts'
+import { type Asking, withHooksIn } from '../../core/hooks/questions.ts'
 import { MAX_PASSWORD_BYTES } from '../../core/passwords/password-rules.ts'
 import { reportWeaknesses } from '../../core/passwords/require-strong-password.ts'
 import type { SessionBody } from '../../core/sessions/issue-tokens.ts'
@@ -64,11 +64,15 @@ export async function signInWithPassword(deps: Deps, log: AuditLog, input: Passw
 
   const hash = password_hash as string
   const audited = pendingAudit(deps, log, { action: 'login', actor: user, traits: { provider: channel } })
-  const start = (verifiedHash: string) =>
-    withHooksIn(deps, log, async (asking, trx) => {
-      const current = trx ? await findCurrent(deps, trx, user, channel) : user
-      return startSession(asking, trx ?? deps.db, current, 'password', input.client, audited, { verifiedHash })
-    })
+  const start = (verifiedHash: string) => {
+    let runs = 0
+    const signIn = async (asking: Asking<Deps>, trx: Transaction<DB> | undefined) => {
+      const db = trx ?? deps.db
+      const current = runs++ === 0 ? user : await findCurrent(deps, db, user, channel)
+      return startSession(asking, db, current, 'password', input.client, audited, { verifiedHash })
+    }
+    return withHooksIn(deps, log, signIn, { writesOnce: input.client.device === undefined })
+  }
   const [session, weakness] = await Promise.all([
     startWithCurrentHash(deps, user.id, { hash, password: input.password }, start),
     reportWeaknesses(deps, input.password, user.email),
@@ -84,8 +88,8 @@ function requireMaySignIn({ now }: Deps, user: User, channel: Address['channel']
 }
 
 /** Reads the user again: rights may be revoked while a hook is asked. */
-async function findCurrent(deps: Deps, trx: Transaction<DB>, { id }: User, channel: Address['channel']): Promise<User> {
-  const user = await findUserById(trx, id)
+async function findCurrent(deps: Deps, db: Kysely<DB>, { id }: User, channel: Address['channel']): Promise<User> {
+  const user = await findUserById(db, id)
   if (!user) throw apiError('invalid_credentials')
   requireMaySignIn(deps, user, channel)
   return user
