@@ -15,6 +15,7 @@ create table {{prefix}}webhooks (
   failures integer not null default 0, -- since the last success
   failing_since timestamptz,
   paused_until timestamptz,
+  unset_at timestamptz, -- AUTH_WEBHOOK_URL no longer names it since then
   created_at timestamptz not null,
   updated_at timestamptz not null
 );

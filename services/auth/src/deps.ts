@@ -31,8 +31,8 @@ import { findCallers, type NamedCaller } from './core/sessions/find-callers.stor
 import { createRotateSession } from './core/sessions/rotate-session.ts'
 import { MESSAGE_REQUEST_QUEUE } from './core/verification-messages/message-request.ts'
 import { openChains } from './core/web3/chains.ts'
+import { followReceivers } from './core/webhooks/follow-receivers.ts'
 import { type EventRecorder, recordEvents } from './core/webhooks/record-events.ts'
-import { storeSettingsReceiver } from './core/webhooks/settings-receiver.ts'
 import { followDatabaseClock } from './db/database-clock.ts'
 import { type DB, TABLES } from './db/tables.ts'
 import { createCaptcha } from './http/caller/captcha.ts'
@@ -86,10 +86,8 @@ export async function openDeps(
   try {
     const clock = overrides.now ? undefined : await followDatabaseClock(pool, log, machineNow)
     const deps = await makeDeps(config, log, parts, clock ? { ...overrides, now: clock.now } : overrides)
-    await storeSettingsReceiver(deps).catch((err) => log.error({ err }, 'AUTH_WEBHOOK_URL not stored'))
-    await deps.events.refresh()
-    // Where the clock is given, no time passes by itself, and each look is asked for.
-    const stopWatching = clock ? deps.events.start() : () => {}
+    // Where the clock is given, no time passes by itself.
+    const unfollowReceivers = await followReceivers(deps, { polls: clock !== undefined })
     const stopObserving = config.telemetry.metrics ? observeService('auth', parts) : () => {}
     if (config.telemetry.metrics) {
       startCounters()
@@ -101,7 +99,7 @@ export async function openDeps(
       close: () =>
         inOrder(log, [
           stopObserving,
-          stopWatching,
+          unfollowReceivers,
           () => clock?.stop(),
           () => queue.stop(5_000),
           () => deps.egress.close(),

@@ -27,7 +27,9 @@ import {
   deleteOrphans,
   failUnwanted,
 } from './core/webhooks/unwanted-deliveries.store.ts'
+import { deleteUnset } from './core/webhooks/webhooks.store.ts'
 import { deleteDecoys } from './db/decoy-rows.store.ts'
+import { TRY_FOR_MS } from './db/events.store.ts'
 import { claimRun, isRunDue, setDue } from './db/shared-runs.store.ts'
 import type { Deps } from './deps.ts'
 import { deleteExpiredFlowStates } from './flows/oauth/flow-states.store.ts'
@@ -103,6 +105,7 @@ function kindsOf(deps: Deps, log: Logger): Kinds {
     'given up events': { begin: () => repeatBatch((limit) => failUnwanted(db, now(), limit)) },
     'old events': { begin: () => deleteOldDeliveries(db, ago(webhooks.keepSeconds)) },
     'users of old events': { begin: () => deleteOldEventUsers(db, ago(webhooks.keepSeconds)) },
+    'webhook without settings': { begin: () => deleteUnset(db, ago(TRY_FOR_MS / 1000)) },
     'events for deleted webhooks': { begin: () => deleteOrphans(db) },
     ...(auditKeepSeconds
       ? { 'audit entries': { begin: () => deleteOldAuditEntries(db, ago(auditKeepSeconds)) } }

@@ -1,6 +1,10 @@
 // The admin API of receivers, the receiver of the settings, and replays.
+
+import { countLockWaits } from '@services/common/testing/database/lock-waits'
 import { type Receiver, startReceiver } from '@services/common/testing/http/receiver'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { wantsEvent } from '../src/db/watched-users.ts'
+import { deleteExpired } from '../src/housekeeping.ts'
 import { authHere } from './command-line.ts'
 import { startTestService, type TestService } from './service.ts'
 import { addPausedReceiver, storedEvents } from './upstreams/paused-receiver.ts'
@@ -27,8 +31,8 @@ const delivered = (id: string, count: number) =>
   expect
     .poll(async () => (await get(`/${id}/deliveries`)).deliveries.map(({ state }: { state: string }) => state))
     .toEqual(Array(count).fill('delivered'))
-const newUser = () =>
-  service.post('/admin/users', { email: `user-${Math.random().toString(36).slice(2)}@example.com` }, service.admin)
+const newEmail = () => `user-${Math.random().toString(36).slice(2)}@example.com`
+const newUser = () => service.post('/admin/users', { email: newEmail() }, service.admin)
 
 test('a receiver is added, listed, changed and deleted, and its secret is shown once', async () => {
   const { status, body } = await post('', { url: receiver.url, events: ['user.*', 'user.*'], description: 'billing' })
@@ -138,7 +142,7 @@ describe('the receiver of the settings', () => {
     AUTH_WEBHOOK_EVENTS: events,
   })
 
-  test('is stored at a start, changed by the next, paused by the API, and deleted without them', async () => {
+  test('is stored at a start, changed by the next, and paused by the API', async () => {
     await (await start(own('user.*'))).close()
     await (await start(own('session.*'))).close()
     const { webhooks } = await get('')
@@ -154,8 +158,55 @@ describe('the receiver of the settings', () => {
     // A restart leaves the pause.
     await (await start(own('session.*'))).close()
     expect((await get('')).webhooks[0].enabled).toBe(false)
+  })
+
+  test('waits after a start without them, and is deleted by an admin, or after three days', async () => {
+    await (await start(own('user.*'))).close()
     await (await start({})).close()
-    expect(await get('')).toEqual({ webhooks: [] })
+    const [webhook] = (await get('')).webhooks
+    expect(webhook).toMatchObject({ enabled: false, disabled_reason: 'unset' })
+    await expect.poll(service.deps.events.isOn).toBe(true)
+    await newUser()
+    expect((await get(`/${webhook.id}/deliveries`)).deliveries).toMatchObject([{ state: 'waiting', attempts: 0 }])
+    await (await start(own('user.*'))).close()
+    service.deps.events.wake()
+    await delivered(webhook.id, 1)
+    await (await start({})).close()
+    service.clock.advance({ seconds: 3 * 86_400 })
+    await deleteExpired(service.deps, service.deps.log)
+    expect((await get('')).webhooks).toHaveLength(1)
+    service.clock.advance({ seconds: 1 })
+    await deleteExpired(service.deps, service.deps.log)
+    expect((await get('')).webhooks).toEqual([])
+    await (await start(own('user.*'))).close()
+    await (await start({})).close()
+    expect((await service.delete(`/admin/webhooks/${webhook.id}`, service.admin)).status).toBe(204)
+  })
+
+  test('keeps the pause of an admin that is under way at a start', async () => {
+    await (await start(own('user.*'))).close()
+    const { pool } = service.deps
+    const client = await pool.connect()
+    await client.query('begin')
+    await client.query('update webhooks set enabled = false')
+    const starting = start(own('session.*'))
+    await expect.poll(() => countLockWaits(pool)).toBe(1)
+    await client.query('commit')
+    client.release()
+    await (await starting).close()
+    expect((await get('')).webhooks).toMatchObject([{ enabled: false, events: ['session.*'] }])
+  })
+
+  test('is stored later where a start could not, as soon as another process changes receivers', async () => {
+    const { pool } = service.deps
+    await pool.query(`create function refuse() returns trigger language plpgsql as $$ begin raise 'refused'; end $$;
+      create trigger refuse before insert on webhooks for each row execute function refuse()`)
+    const replica = await start(own('user.*'))
+    await pool.query('drop trigger refuse on webhooks')
+    expect((await get('')).webhooks).toEqual([])
+    await addPausedReceiver(service)
+    await expect.poll(async () => (await get('')).webhooks.length).toBe(2)
+    await replica.close()
   })
 
   test.for<[Record<string, string>, string]>([
@@ -202,4 +253,24 @@ test('without a receiver nothing is written, and the first change after its regi
   await addPausedReceiver(service)
   await service.put(`/admin/users/${userId}`, { user_metadata: { a: 2 } }, service.admin)
   expect((await storedEvents(service)).map(({ event }) => event)).toEqual(['user.updated'])
+})
+
+test('replicas learn from a notification what receivers want, and write the events of the next changes', async () => {
+  await service.deps.pool.query('delete from event_users')
+  const settings = { AUTH_DATABASE_URL: service.deps.config.database.url, AUTH_WORKERS_ENABLED: 'false', ...LOCAL }
+  const replicas = await Promise.all([1, 2].map(() => startTestService(settings, service.clock)))
+  expect(replicas.map(({ deps }) => deps.events.isOn())).toEqual([false, false])
+  const id = await addPausedReceiver(service, ['user.deleted'])
+  for (const { deps } of replicas) await expect.poll(deps.events.isOn).toBe(true)
+  const create = () =>
+    Promise.all(replicas.map((replica) => replica.post('/admin/users', { email: newEmail() }, replica.admin)))
+  await create()
+  expect(await storedEvents(service)).toEqual([])
+  await service.put(`/admin/webhooks/${id}`, { events: ['user.created'] }, service.admin)
+  for (const { deps } of replicas) {
+    await expect.poll(() => wantsEvent(deps.db, 'user.created')).toBe(true)
+  }
+  await create()
+  expect((await storedEvents(service)).map(({ event }) => event)).toEqual(['user.created', 'user.created'])
+  for (const replica of replicas) await replica.close()
 })

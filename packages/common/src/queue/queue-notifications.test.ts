@@ -134,3 +134,26 @@ test('a queue of a version that notified in the transaction is changed, and work
   const { rows } = await opened.pool.query(`select notify from jobs.queue where name = 'upgraded'`)
   expect(rows).toEqual([{ notify: false }])
 })
+
+test('an announcement reaches listeners of its topic in all processes, unless notifications are off', async () => {
+  const queues = await Promise.all(NOTIFY_MODES.map((mode) => open(mode)))
+  const heard: string[] = []
+  const forget = queues.flatMap((queue, n) =>
+    ['news', 'other news'].map((topic) =>
+      queue.onAnnouncement(topic, () => heard.push(`${topic} at ${NOTIFY_MODES[n]}`)),
+    ),
+  )
+  for (const queue of queues) {
+    const undone = opened.db.transaction().execute(async (trx) => {
+      await queue.announce(trx, 'other news')
+      throw new Error('undone')
+    })
+    await expect(undone).rejects.toThrow('undone')
+    await opened.db.transaction().execute((trx) => queue.announce(trx, 'news'))
+  }
+  await expect
+    .poll(() => heard.toSorted())
+    .toEqual(['batched', 'batched', 'each', 'each'].map((mode) => `news at ${mode}`))
+  for (const end of forget) end()
+  for (const queue of queues) await queue.stop(1_000)
+})

@@ -14,6 +14,7 @@ import type { NotifyMode } from '../database/settings.ts'
 import { createNotifications } from '../listen/batched-notify.ts'
 import { keepListening } from '../listen/listener.ts'
 import { tracedJob, withTrace } from '../telemetry/spans.ts'
+import { type Announcements, createAnnouncements } from './announcements.ts'
 import { createGroupTurns } from './group-turns.ts'
 import { makeIndexes } from './job-indexes.ts'
 import {
@@ -50,7 +51,7 @@ export interface WorkOptions {
   pollSeconds?: number
 }
 
-export interface Queue {
+export interface Queue extends Announcements {
   /**
    * Writes a job in the caller's transaction and trace; it begins after `afterSeconds`. Tenants take turns. The n-th
    * job of a tenant comes after the n-th job of every other, so a newcomer waits for little more than the running
@@ -168,8 +169,11 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
       listen: (channel) =>
         keepListening({
           ...{ ...pastPooler(options), applicationName, channel, execute: executeSql },
-          onNotification: (name) => waker.notified(name),
-          onListening: () => waker.all(),
+          onNotification: (payload) => announcements.heard(payload) || waker.notified(payload),
+          onListening: () => {
+            waker.all()
+            announcements.all()
+          },
         }),
     },
     schema,
@@ -184,6 +188,7 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
     maintenanceIntervalSeconds: DELETE_EVERY_SECONDS,
   })
   const waker = createWaker(boss)
+  const announcements = createAnnouncements({ channel: channelOf(schema), mode: notify })
   boss.on('error', (err) => log.warn({ err }, 'queue error'))
   boss.on('warning', (warning) => log.warn({ warning: warning.message }, 'queue warning'))
   try {
@@ -268,6 +273,7 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
       const names = options.queues.map(({ name }) => name)
       return readFigures(boss, schema, names)
     },
+    ...announcements.doors,
     stop: async (graceMs) => {
       stopping.abort()
       for (const poll of polls) clearInterval(poll)

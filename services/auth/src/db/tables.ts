@@ -431,6 +431,7 @@ interface WebhooksTable {
   failures: Generated<number>
   failing_since: MaybeTime
   paused_until: MaybeTime
+  unset_at: MaybeTime
   created_at: Date
   updated_at: Date
 }

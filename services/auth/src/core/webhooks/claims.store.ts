@@ -52,7 +52,7 @@ export async function claimDue(
       select webhook.id,
         greatest(0, case when webhook.failures > 0 then 1 else ${atOnce} end - coalesce(busy.attempts, 0)) as slots
       from ${receivers} webhook left join busy on busy.webhook_id = webhook.id
-      where webhook.enabled and (webhook.paused_until is null or webhook.paused_until <= ${now})
+      where webhook.enabled and webhook.unset_at is null and (webhook.paused_until is null or webhook.paused_until <= ${now})
     ), front as materialized (
       select due.*, coalesce((${firstOf('ctid', 'due')}), due.tid) as first_tid
       from ready, lateral (

@@ -12,9 +12,6 @@ import { readUserStates } from './user-state.store.ts'
 import { findWanted } from './webhooks.store.ts'
 import { noRecord, type Recorded, type WriteDeps, writeEvents } from './write-events.ts'
 
-/** After this time every process knows what receivers want. */
-const REFRESH_EVERY_MS = 5_000
-
 interface RecorderDeps extends Omit<WriteDeps, 'wants'> {
   log: Logger
 }
@@ -81,12 +78,6 @@ export function recordEvents(deps: RecorderDeps) {
     onEvents: (listener: () => void) => {
       listeners.add(listener)
       return () => void listeners.delete(listener)
-    },
-    /** Looks again and again, until the returned function is called. */
-    start() {
-      const look = () => refresh().catch((err) => deps.log.warn({ err }, 'receivers of events not read, will retry'))
-      const timer = setInterval(look, REFRESH_EVERY_MS).unref()
-      return () => clearInterval(timer)
     },
   }
 }

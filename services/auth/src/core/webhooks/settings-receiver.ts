@@ -1,9 +1,12 @@
+import { afterCommit } from '@services/common/database/after-commit'
+import type { Queue } from '@services/common/queue/queue'
+import type { Logger } from '@services/common/telemetry/logger'
 import type { Kysely } from 'kysely'
 import type { Config } from '../../config.ts'
 import type { DB } from '../../db/tables.ts'
 import type { Encryption } from '../keys/encryption.ts'
 import { sealSecrets } from './secrets.ts'
-import { deleteWebhook, findWebhook, NO_FAILURES, upsertWebhook } from './webhooks.store.ts'
+import { lockWebhook, NO_FAILURES, RECEIVERS, updateWebhook, upsertWebhook } from './webhooks.store.ts'
 
 /** Id of the receiver that AUTH_WEBHOOK_URL sets: the same in all processes. */
 export const SETTINGS_RECEIVER_ID = '00000000-0000-4000-8000-000000000001'
@@ -11,27 +14,38 @@ export const SETTINGS_RECEIVER_ID = '00000000-0000-4000-8000-000000000001'
 interface Deps {
   db: Kysely<DB>
   now: () => Date
+  log: Pick<Logger, 'warn'>
   encryption: Encryption
   config: Pick<Config, 'webhooks'>
+  queue: Pick<Queue, 'announce'>
 }
 
-/** Stores the receiver of the settings, or deletes it. A new address is enabled; an old one stays as it is. */
-export async function storeSettingsReceiver({ db, now, encryption, config }: Deps): Promise<void> {
+/**
+ * Stores the receiver of the settings: those of the process that started last. A new address is enabled; an old one
+ * stays as it is. A receiver that is no longer set gets no attempts, and its events wait, because a process may lack
+ * the setting by mistake. Housekeeping deletes it after three days.
+ */
+export async function storeSettingsReceiver({ db, now, log, encryption, config, queue }: Deps): Promise<void> {
   const { receiver } = config.webhooks
-  const stored = await findWebhook(db, SETTINGS_RECEIVER_ID)
-  if (!receiver) {
-    if (stored) await db.transaction().execute((trx) => deleteWebhook(trx, SETTINGS_RECEIVER_ID))
-    return
-  }
-  const { url, secrets, events } = receiver
-  const isNew = stored?.url !== url
-  await upsertWebhook(db, {
-    ...{ id: SETTINGS_RECEIVER_ID, url, events, description: 'AUTH_WEBHOOK_URL' },
-    sealed_secrets: sealSecrets({ encryption }, SETTINGS_RECEIVER_ID, secrets),
-    enabled: isNew || (stored?.enabled ?? true),
-    disabled_reason: isNew ? null : (stored?.disabled_reason ?? null),
-    ...(isNew && NO_FAILURES),
-    created_at: stored?.created_at ?? now(),
-    updated_at: now(),
+  await db.transaction().execute(async (trx) => {
+    const stored = await lockWebhook(trx, SETTINGS_RECEIVER_ID)
+    if (!receiver) {
+      if (!stored || stored.unset_at) return
+      await updateWebhook(trx, SETTINGS_RECEIVER_ID, { unset_at: now() })
+      const text = 'AUTH_WEBHOOK_URL is not set: events for its receiver wait, and it is deleted after three days'
+      return afterCommit(trx, () => log.warn({ webhookId: SETTINGS_RECEIVER_ID }, text))
+    }
+    const { url, secrets, events } = receiver
+    const isNew = stored?.url !== url
+    await upsertWebhook(trx, {
+      ...{ id: SETTINGS_RECEIVER_ID, url, events, description: 'AUTH_WEBHOOK_URL', unset_at: null },
+      sealed_secrets: sealSecrets({ encryption }, SETTINGS_RECEIVER_ID, secrets),
+      enabled: isNew || (stored?.enabled ?? true),
+      disabled_reason: isNew ? null : (stored?.disabled_reason ?? null),
+      ...(isNew && NO_FAILURES),
+      created_at: stored?.created_at ?? now(),
+      updated_at: now(),
+    })
+    await queue.announce(trx, RECEIVERS)
   })
 }

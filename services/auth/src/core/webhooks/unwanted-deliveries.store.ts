@@ -20,7 +20,7 @@ export async function failUnwanted(db: Kysely<DB>, now: Date, limit: number): Pr
         where waiting.webhook_id = receiver.id and waiting.state = 'waiting'
           and (receiver.disabled_reason = 'gone' or (waiting.give_up_at < ${now} and waiting.next_at < ${now}))
         limit ${limit} for update of waiting skip locked) expired
-      where not receiver.enabled
+      where not receiver.enabled or receiver.unset_at is not null
       limit ${limit}))`.execute(db)
   return Number(numAffectedRows ?? 0)
 }

@@ -4,6 +4,9 @@ import { deleteDeliveriesOf } from './unwanted-deliveries.store.ts'
 
 export type Webhook = Selectable<DB['webhooks']>
 
+/** Topic that is announced when a receiver is added, changed or deleted. */
+export const RECEIVERS = 'webhooks'
+
 /** Finds what all receivers want, and whether there are events that a deletion of their user must reduce to ids. */
 export async function findWanted(db: Kysely<DB>): Promise<{ wanted: string[]; hasEvents: boolean }> {
   const { rows } = await sql<{ wanted: string[]; hasEvents: boolean }>`
@@ -53,6 +56,12 @@ export async function deleteWebhook(trx: Transaction<DB>, id: string): Promise<b
   const { numDeletedRows } = await trx.deleteFrom('webhooks').where('id', '=', id).executeTakeFirstOrThrow()
   await deleteDeliveriesOf(trx, id)
   return numDeletedRows > 0n
+}
+
+/** Housekeeping: deletes a receiver that the settings have not named since then. */
+export async function* deleteUnset(db: Kysely<DB>, before: Date): AsyncGenerator<void, void> {
+  await db.deleteFrom('webhooks').where('unset_at', '<', before).execute()
+  yield
 }
 
 export const NO_FAILURES = { failures: 0, failing_since: null, paused_until: null }

@@ -1,6 +1,7 @@
 // Acts of administrators on receivers of events. Each is checked, audited and known to this process at once.
 import type { openEgress } from '@services/common/egress/open-egress'
 import { repeatBatch } from '@services/common/housekeeping/delete-in-batches'
+import type { Queue } from '@services/common/queue/queue'
 import { isSecret, makeSecret } from '@services/common/webhooks/webhook-secret'
 import type { Kysely, Transaction } from 'kysely'
 import { isOwnAddress } from '../../../config/server.ts'
@@ -23,6 +24,7 @@ import {
   insertWebhook,
   lockWebhook,
   NO_FAILURES,
+  RECEIVERS,
   updateWebhook,
   type Webhook,
 } from '../../../core/webhooks/webhooks.store.ts'
@@ -41,6 +43,7 @@ export interface WebhookDeps extends AuditDeps {
   newId: () => string
   encryption: Encryption
   events: EventRecorder
+  queue: Pick<Queue, 'announce'>
   /** Client of receivers. */
   receivers: Pick<ReturnType<typeof openEgress>, 'check'>
 }
@@ -99,9 +102,10 @@ export async function changeWebhook(
 
 /** Deletes the receiver, and what waits for it. */
 export async function removeWebhook(deps: WebhookDeps, log: AuditLog, actor: Actor, id: string): Promise<void> {
-  if (id === SETTINGS_RECEIVER_ID) throw isOfSettings()
   await act(deps, log, actor, 'webhook_deleted', id, async (trx) => {
-    if (!(await deleteWebhook(trx, id))) throw noSuchWebhook()
+    const webhook = await requireWebhook(trx, id)
+    if (id === SETTINGS_RECEIVER_ID && !webhook.unset_at) throw isOfSettings()
+    await deleteWebhook(trx, id)
   })
 }
 
@@ -163,6 +167,7 @@ async function act<Result>(
   const result = await deps.db.transaction().execute(async (trx) => {
     const done = await work(trx)
     await audit(deps, trx, log, { action, actor, traits: { webhook_id: id, ...more } })
+    await deps.queue.announce(trx, RECEIVERS)
     return done
   })
   await deps.events.refresh()

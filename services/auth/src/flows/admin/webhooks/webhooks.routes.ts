@@ -31,8 +31,10 @@ const members = {
   created_at: Time,
   disabled_reason: Type.Optional(
     Type.String({
-      description: 'Why the service disabled it: `gone` (the receiver answered 410), `failing` (for five days).',
-      ...inDocument({ enum: ['gone', 'failing'] }),
+      description:
+        'Why the service disabled it: `gone` (the receiver answered 410), `failing` (for five days), `unset` (the ' +
+        'settings no longer name it).',
+      ...inDocument({ enum: ['gone', 'failing', 'unset'] }),
     }),
   ),
 }
@@ -246,10 +248,13 @@ function idOf({ webhook_id: id }: { webhook_id: string }): string {
   return id
 }
 
-const toBody = ({ id, url, events, enabled, description, created_at, disabled_reason }: Webhook) => ({
-  ...{ id, url, events, enabled, description, created_at: created_at.toISOString() },
-  ...(disabled_reason && { disabled_reason }),
-})
+function toBody({ id, url, events, enabled, description, created_at, unset_at, disabled_reason }: Webhook) {
+  const reason = unset_at ? 'unset' : disabled_reason
+  return {
+    ...{ id, url, events, enabled: enabled && !unset_at, description, created_at: created_at.toISOString() },
+    ...(reason && { disabled_reason: reason }),
+  }
+}
 
 const toDelivery = (delivery: Delivery) => ({
   ...{ id: delivery.id, event: delivery.event, user_id: delivery.user_id },
