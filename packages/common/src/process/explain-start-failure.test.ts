@@ -26,6 +26,15 @@ test.each([
   expect(failure(message, facts)).toBe(`A required file or folder cannot be used: ${message}`)
 })
 
+test.each([
+  ['relation "event_users" does not exist', '42P01'],
+  ['column "version" does not exist', '42703'],
+])('tables of another version (%s) are explained with their remedy', (message, code) => {
+  expect(failure(message, { code })).toMatch(
+    new RegExp(`^The database has tables of another version: ${message}\\. .*migrate status.*delete \\.data`),
+  )
+})
+
 test('a pooler that refuses our time limits is a wrong setting, with its name', () => {
   const refusal = new pg.DatabaseError('unsupported startup parameter: statement_timeout', 0, 'error')
   refusal.code = '08P01'

@@ -1,5 +1,5 @@
 import { ConfigError } from '../config/variables.ts'
-import { isDatabaseRefusal, isParameterRefused } from '../database/errors.ts'
+import { isDatabaseRefusal, isMissingTable, isParameterRefused } from '../database/errors.ts'
 import { explainMissingRight } from '../database/missing-right.ts'
 
 /** TLS error codes for a certificate of an unknown authority, another host or another time. */
@@ -11,6 +11,11 @@ const AUTHORITY = 'For PostgreSQL, name its CA file in DATABASE_URL: ?sslmode=ve
 const POOLER =
   'Set DATABASE_POOLER=transaction behind PgBouncer in transaction mode, or name statement_timeout and ' +
   'idle_in_transaction_session_timeout in its ignore_startup_parameters in session mode.'
+
+/** SQLSTATE. */
+const UNKNOWN_COLUMN = '42703'
+
+const EARLIER = '`migrate status` compares; in development delete .data (or DEV_DATA_DIR) to start afresh.'
 
 /** Settings of every service that listens. */
 export interface PortSettings {
@@ -33,6 +38,8 @@ export function explainStartFailure(error: unknown, variables: Record<number, st
   if (missingRight) return missingRight
   if (isDatabaseRefusal(error)) return `The database refuses the user of DATABASE_URL: ${message}`
   const { code, port, path } = error as { code?: string; port?: number; path?: string }
+  if (isMissingTable(error) || code === UNKNOWN_COLUMN)
+    return `The database has tables of another version: ${message}. ${EARLIER}`
   if (UNTRUSTED.test(String(code))) return `The certificate of a server is not trusted: ${message}. ${AUTHORITY}`
   // Docker creates a folder in place of a missing file to mount, such as `.env`.
   if (path !== undefined || code === 'EISDIR') return `A required file or folder cannot be used: ${message}`
