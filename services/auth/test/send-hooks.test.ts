@@ -248,6 +248,7 @@ describe('an SMS', () => {
 
 test('generated links, fixed codes and addresses without an account ask nothing', async ({ sending }) => {
   const { service, receiver } = sending
+  await service.settled()
   const asked = receiver.requests.length
   await service.post('/admin/generate_link', { type: 'signup', email: 'linked@example.com', password }, service.admin)
   await service.post('/otp', { email: 'fixed@example.com' })

@@ -158,12 +158,13 @@ test('a file that is shorter in the bucket than it was is 500, and no cache keep
 test('an upload in parts that fails leaves no part', async () => {
   const path = join(directory, 'parts')
   await writeFile(path, Buffer.alloc(9_000_000, 'clip'))
+  const before = await s3.unfinished()
   s3.fault = ({ url = '' }) => (url.includes('partNumber=2') ? { status: 500, code: 'InternalError' } : undefined)
   const put = service.deps.blobs.put({ sha256: 'f'.repeat(64), extension: 'mp4' }, path)
   await expect(put).rejects.toThrow('S3 Upload')
   s3.fault = () => undefined
   expect(s3.requests.some((request) => /^POST .*uploads/.test(request))).toBe(true)
-  expect(await s3.unfinished()).toEqual([])
+  expect((await s3.unfinished()).filter((each) => !before.includes(each))).toEqual([])
 })
 
 test('an upload in parts whose abort fails, too, says why it failed first', async () => {

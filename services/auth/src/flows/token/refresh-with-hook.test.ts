@@ -132,6 +132,8 @@ test('a hook of new users alone adds no statement to a refresh or a sign-in by p
     return texts.filter((text) => text === 'begin').length
   }
   const password = { email, password: 'correct horse' }
+  const create = () => service.post('/admin/users', { email: 'counted@example.com' }, service.admin)
+  expect(await begun(create)).toBeGreaterThan(0)
   expect(await begun(() => refresh(hooks, refreshToken))).toBe(0)
   const signIn = (on: TestService) => () => on.post('/token?grant_type=password', password)
   expect(await begun(signIn(hooks))).toBe(await begun(signIn(service)))
