@@ -293,6 +293,41 @@ describe('one attempt after another', () => {
     expect((await rowOf()).disabled_at).not.toBeNull()
   })
 
+  /** Begins an attempt at the newest event; the receiver answers with the status that is given later. */
+  async function beginAttempt() {
+    const { promise, resolve: answer } = Promise.withResolvers<number>()
+    receiver.answer = (response) => void promise.then((status) => response.writeHead(status).end())
+    const { id: deliveryId, attempts } = await latest()
+    const before = receiver.received.length
+    const ended = deliverWebhook(service.deps, { data: { deliveryId, attempt: attempts } })
+    await expect.poll(() => receiver.received.length).toBe(before + 1)
+    return { deliveryId, answer, ended }
+  }
+
+  test('a receiver that wants no more events stays disabled, whatever another attempt ends with', async () => {
+    const other = await beginAttempt()
+    await newEvent()
+    const gone = await beginAttempt()
+    gone.answer(410)
+    await gone.ended
+    other.answer(204)
+    await other.ended
+    expect((await rowOf()).disabled_at).not.toBeNull()
+    expect((await logOf(service, id)).map(({ state }: { state: string }) => state)).toEqual(['failed', 'delivered'])
+  })
+
+  test('an event that is sent again in its last attempt is not given up with that', async () => {
+    receiver.answer = (response) => response.writeHead(500).end()
+    await attempt()
+    service.clock.advance({ seconds: 86_400 - 1 })
+    const last = await beginAttempt()
+    const path = `/webhooks/${id}/deliveries/${last.deliveryId}/replay`
+    expect((await service.call('POST', path, { headers: { token: service.token } })).status).toBe(202)
+    last.answer(500)
+    await last.ended
+    expect(await latest()).toMatchObject({ state: 'pending', last_status: 500 })
+  })
+
   /** Runs the queries in a transaction of its own, then `work`, and ends the transaction when so many wait for it. */
   async function whileLocked<T>(queries: string[], work: (waiting: (most: number) => Promise<void>) => Promise<T>[]) {
     const { pool } = service.deps

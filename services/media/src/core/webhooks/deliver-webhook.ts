@@ -24,6 +24,7 @@ import {
   type Delivery,
   endDelivery,
   findAttempt,
+  lockAttempt,
   postponeDelivery,
   restartDelivery,
   takeDue,
@@ -31,7 +32,7 @@ import {
 } from './deliveries.store.ts'
 import { sendJob, TRY_FOR_MS, type WebhookJob, waitAfter } from './webhook-queue.ts'
 import { unsealSecret } from './webhook-secret.ts'
-import { lockWebhook, recordFailure, recordSuccess } from './webhooks.store.ts'
+import { enableWebhook, lockWebhook, recordFailure, recordSuccess } from './webhooks.store.ts'
 
 type DeliveryDeps = Pick<Deps, 'db' | 'queue' | 'remote' | 'config' | 'now' | 'log' | 'timeLimits' | 'receivers'>
 type Attempt = NonNullable<Awaited<ReturnType<typeof findAttempt>>>
@@ -56,7 +57,7 @@ export async function deliverWebhook(deps: DeliveryDeps, job: { data: WebhookJob
   const { receiver } = attempt
   const error = refusalOf(attempt, now)
   if (error) {
-    await deps.db.transaction().execute((trx) => endDelivery(trx, attempt.id, 'failed', { ...lastOf(attempt), error }))
+    await deps.db.transaction().execute((trx) => endDelivery(trx, attempt, 'failed', { ...lastOf(attempt), error }))
     countDelivery('failed')
     return queueNext(deps, receiver.id, { slots: 1 })
   }
@@ -131,32 +132,40 @@ export async function rescueDeliveries(
 async function attemptOnce(deps: DeliveryDeps, attempt: Attempt): Promise<Next> {
   const result = await send(deps, attempt)
   const { id, receiver } = attempt
+  const own = { id, attempts: attempt.attempts + 1 }
   if (result.error === null) {
     await deps.db.transaction().execute(async (trx) => {
       // Lock order of a deletion: see `lockWebhook`.
       await recordSuccess(trx, receiver.id)
-      await endDelivery(trx, id, 'delivered', result)
+      await endDelivery(trx, own, 'delivered', result)
     })
     countDelivery('delivered')
     return { slots: AT_ONCE }
   }
   const now = deps.now()
-  const waitMs = waitAfter(attempt.attempts + 1 - attempt.attempts_before)
-  const isLast = now.getTime() + waitMs > attempt.give_up_at.getTime()
-  const disabledAt = reasonToDisable(receiver, result, now) ? now : null
-  // A receiver that refuses at once costs nothing, and may accept the next event.
-  const pauseMs = result.status === null ? pauseAfter(receiver.failures + 1) : 0
-  const pausedUntil = pauseMs > 0 ? new Date(now.getTime() + pauseMs) : null
-  await deps.db.transaction().execute(async (trx) => {
-    await recordFailure(trx, receiver.id, { now, pausedUntil, disabledAt })
-    if (isLast || disabledAt) return endDelivery(trx, id, 'failed', result)
-    await postponeDelivery(trx, id, new Date(now.getTime() + waitMs), result)
-    const job = { deliveryId: id, attempt: attempt.attempts + 1 }
-    return sendJob(deps.queue, trx, job, { owner: receiver.token_id, waitMs })
+  // Judged by the rows as they are now: other attempts may have ended meanwhile, and this event been sent again.
+  const { isLast, isDisabled, pauseMs } = await deps.db.transaction().execute(async (trx) => {
+    const current = await lockWebhook(trx, receiver.id)
+    const delivery = await lockAttempt(trx, own)
+    const failures = (current?.failures ?? 0) + 1
+    // A receiver that refuses at once costs nothing, and may accept the next event.
+    const pauseMs = result.status === null ? pauseAfter(failures) : 0
+    const isDisabled = current?.disabled_at === null && reasonToDisable(current, result, now) !== undefined
+    const pausedUntil = pauseMs > 0 ? new Date(now.getTime() + pauseMs) : null
+    await recordFailure(trx, receiver.id, { now, pausedUntil, disabledAt: isDisabled ? now : null })
+    if (!delivery) return { isLast: false, isDisabled, pauseMs }
+    const waitMs = waitAfter(Math.max(1, own.attempts - delivery.attempts_before))
+    const isLast = now.getTime() + waitMs > delivery.give_up_at.getTime()
+    if (isLast || isDisabled) await endDelivery(trx, own, 'failed', result)
+    else {
+      await postponeDelivery(trx, id, new Date(now.getTime() + waitMs), result)
+      await sendJob(deps.queue, trx, { deliveryId: id, attempt: own.attempts }, { owner: receiver.token_id, waitMs })
+    }
+    return { isLast, isDisabled, pauseMs }
   })
-  countDelivery(isLast || disabledAt ? 'failed' : 'retried')
+  countDelivery(isLast || isDisabled ? 'failed' : 'retried')
   const facts = { webhookId: receiver.id, deliveryId: id, ...result }
-  if (disabledAt) deps.log.warn(facts, 'webhook disabled: receiver answered 410 or failed for days')
+  if (isDisabled) deps.log.warn(facts, 'webhook disabled: receiver answered 410 or failed for days')
   else if (isLast) deps.log.warn(facts, 'webhook delivery given up: receiver failed for a day')
   else deps.log.info(facts, 'webhook delivery failed, will retry')
   return { slots: 1, waitMs: pauseMs }
@@ -206,7 +215,7 @@ export async function replayDelivery(
     if (!(await lockWebhook(trx, delivery.webhookId))) return undefined
     const restarted = await restartDelivery(trx, delivery, { now: moment, giveUpAt })
     if (!restarted) return undefined
-    await recordSuccess(trx, delivery.webhookId)
+    await enableWebhook(trx, delivery.webhookId)
     await sendJob(queue, trx, { deliveryId: restarted.id, attempt: restarted.attempts }, { owner, isRetry: false })
     return restarted
   })

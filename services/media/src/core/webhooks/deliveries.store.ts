@@ -89,7 +89,7 @@ export async function findAttempt(
 /** Returns false when another worker began it. An attempt that has not ended by `until` counts as lost. */
 export async function beginAttempt(
   db: Kysely<DB>,
-  { id, attempts }: Pick<Delivery, 'id' | 'attempts'>,
+  { id, attempts }: Attempt,
   { now, until }: { now: Date; until: Date },
 ): Promise<boolean> {
   const begun = await db
@@ -103,9 +103,26 @@ export async function beginAttempt(
   return begun !== undefined
 }
 
+type Attempt = Pick<Delivery, 'id' | 'attempts'>
+
+/** Locks the delivery while this attempt is its last. It may have been sent again meanwhile. */
+export const lockAttempt = (
+  trx: Transaction<DB>,
+  { id, attempts }: Attempt,
+): Promise<Pick<Delivery, 'attempts_before' | 'give_up_at'> | undefined> =>
+  trx
+    .selectFrom('webhook_deliveries')
+    .select(['attempts_before', 'give_up_at'])
+    .where('id', '=', id)
+    .where('attempts', '=', attempts)
+    .where('state', '=', 'pending')
+    .forNoKeyUpdate()
+    .executeTakeFirst()
+
+/** Ends the delivery, unless another attempt has begun. */
 export async function endDelivery(
   trx: Transaction<DB>,
-  id: string,
+  { id, attempts }: Attempt,
   state: 'delivered' | 'failed',
   { status, error }: AttemptResult,
 ): Promise<void> {
@@ -113,6 +130,8 @@ export async function endDelivery(
     .updateTable('webhook_deliveries')
     .set({ state, next_attempt_at: null, last_status: status, last_error: error })
     .where('id', '=', id)
+    .where('attempts', '=', attempts)
+    .where('state', '=', 'pending')
     .execute()
 }
 

@@ -52,13 +52,9 @@ export async function hasWebhook(db: Kysely<DB>, { id, tokenId }: { id: string; 
   return found !== undefined
 }
 
-/**
- * Returns false if deleted. Lock order: a transaction that changes a webhook and deliveries begins with the webhook.
- */
-export async function lockWebhook(trx: Transaction<DB>, id: string): Promise<boolean> {
-  const locked = await trx.selectFrom('webhooks').select('id').where('id', '=', id).forNoKeyUpdate().executeTakeFirst()
-  return locked !== undefined
-}
+/** Returns undefined if deleted. A transaction that changes a webhook and deliveries begins with this lock. */
+export const lockWebhook = (trx: Transaction<DB>, id: string): Promise<Webhook | undefined> =>
+  trx.selectFrom('webhooks').select(COLUMNS).where('id', '=', id).forNoKeyUpdate().executeTakeFirst()
 
 /** Deletes the webhook with its deliveries. False when there is none. */
 export async function deleteWebhook(
@@ -74,13 +70,18 @@ export async function deleteWebhook(
   return deleted !== undefined
 }
 
-/** Clears the failures of a receiver that works again. */
+const NO_FAILURES = { failures: 0, failing_since: null, paused_until: null }
+
+/** Clears the failures of a receiver that works again. One that is disabled stays so: 410 came meanwhile. */
 export async function recordSuccess(trx: Transaction<DB>, id: string): Promise<void> {
+  await trx.updateTable('webhooks').set(NO_FAILURES).where('id', '=', id).where('failures', '>', 0).execute()
+}
+
+export async function enableWebhook(trx: Transaction<DB>, id: string): Promise<void> {
   await trx
     .updateTable('webhooks')
-    .set({ failures: 0, failing_since: null, paused_until: null, disabled_at: null })
+    .set({ ...NO_FAILURES, disabled_at: null })
     .where('id', '=', id)
-    .where((where) => where.or([where('failures', '>', 0), where('disabled_at', 'is not', null)]))
     .execute()
 }
 
