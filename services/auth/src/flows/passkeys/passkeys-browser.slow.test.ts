@@ -153,6 +153,15 @@ describe('in a browser', { tags: 'chromium' }, () => {
     })
   })
 
+  test('the device itself is a second factor where the page asks for it', async () => {
+    await signedIn()
+    const { recovery_codes: codes } = await done(`auth.mfa.webauthn.register({ friendlyName: 'device' }, {
+      authenticatorSelection: { authenticatorAttachment: 'platform' }, hints: ['client-device'],
+    })`)
+    expect(codes).toHaveLength(10)
+    expect(await level()).toMatchObject({ currentAuthenticationMethods: [{ method: 'mfa/webauthn' }, {}] })
+  })
+
   test('a cancelled ceremony stores nothing, and the next one works', async () => {
     await signedIn()
     await press(false)
