@@ -46,14 +46,12 @@ export interface Questions {
   hideTold(point: HookPoint, read: () => Promise<unknown>): void
 }
 
-/** Ends a run of the transaction. */
-class Unanswered extends Error {
-  override readonly name = 'Unanswered'
+/** Ends a run of the transaction. No Error: each question would pay for a stack that is never read. */
+class Unanswered {
   readonly key: string
   readonly ask: () => Promise<Asked<HookPoint>>
 
   constructor(key: string, ask: () => Promise<Asked<HookPoint>>) {
-    super('a transaction waits for a hook')
     this.key = key
     this.ask = ask
   }
