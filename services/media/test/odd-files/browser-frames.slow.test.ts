@@ -12,7 +12,16 @@ import { defaultProbeLimits } from '../../src/make/probe/source-limits.ts'
 import { written } from '../clips.ts'
 import { apngOf } from '../source-files.ts'
 import { framesInChromium, imageInChromium } from './chromium-frames.ts'
-import { apngToCut, CUT_KINDS, CUT_SIZE, shownUpToRow, upToRow, WHOLE_KINDS } from './cut-apngs.ts'
+import {
+  apngToCut,
+  CUT_KINDS,
+  CUT_SIZE,
+  INTERLACED_KINDS,
+  shownUpToRow,
+  upToPassRow,
+  upToRow,
+  WHOLE_KINDS,
+} from './cut-apngs.ts'
 import { looped } from './loops.ts'
 import { blocksOf, distance, oddGif, oddGifs, shownBlocks } from './odd-gifs.ts'
 import { framesIn } from './shown-frames.ts'
@@ -60,6 +69,17 @@ describe('Chromium shows', { tags: 'chromium' }, () => {
         expect(frames).toHaveLength(3)
         const last = blocksOf(frames[2]?.rgba ?? Buffer.alloc(0), CUT_SIZE[0])
         expect(distance(last, shownUpToRow(rows, kind))).toBe(0)
+      }
+    },
+  )
+
+  test.each(Object.entries(INTERLACED_KINDS))(
+    'the blocks that are there of the last frame of an APNG with %s',
+    async (_, kind) => {
+      for (const rows of [0, 3, 8]) {
+        const { frames } = await framesInChromium(browser, upToPassRow(rows, kind), 'image/png')
+        const last = blocksOf(frames[2]?.rgba ?? Buffer.alloc(0), CUT_SIZE[0])
+        expect([rows, distance(last, shownUpToRow(8 * rows, kind))]).toEqual([rows, 0])
       }
     },
   )

@@ -12,7 +12,7 @@ const WHITE: Rgb = [255, 255, 255]
 
 export const CUT_SIZE: [width: number, height: number] = [96, 64]
 
-interface Kind {
+export interface Kind {
   colorType: 0 | 2 | 3 | 6
   /** Size of the last frame, if it is not the canvas. */
   last?: [width: number, height: number]
@@ -101,6 +101,20 @@ function chunk(type: string, data: Buffer): Buffer {
   return Buffer.concat([length, Buffer.from(type, 'latin1'), data, Buffer.alloc(4)])
 }
 
+/** Kinds whose last frame is interlaced, and ends in its first pass or behind it. */
+export const INTERLACED_KINDS: Record<string, Kind> = {
+  'interlaced pixels': { colorType: 2, isInterlaced: true },
+  'interlaced pixels and transparency': { colorType: 6, isInterlaced: true },
+  'an interlaced palette': { colorType: 3, isInterlaced: true },
+  'interlaced pixels, laid over a smaller frame': {
+    colorType: 2,
+    second: [48, 32],
+    isLaidOver: true,
+    isInterlaced: true,
+  },
+  'interlaced transparency, laid over': { colorType: 6, isLaidOver: true, isInterlaced: true },
+}
+
 /** The bytes up to the given row of the last frame. */
 export function upToRow(rows: number, kind: Kind): Buffer {
   const bytes = apngToCut(kind)
@@ -110,8 +124,15 @@ export function upToRow(rows: number, kind: Kind): Buffer {
   return bytes.subarray(0, bytes.lastIndexOf('fdAT') + 8 + 7 + rows * rowBytes)
 }
 
+/** The bytes up to the given row of the first pass of the last frame, which is the canvas. */
+export function upToPassRow(rows: number, kind: Kind): Buffer {
+  const bytes = apngToCut(kind)
+  const rowBytes = 1 + (CUT_SIZE[0] / 8) * PIXEL[kind.colorType](0).length
+  return bytes.subarray(0, bytes.lastIndexOf('fdAT') + 8 + 7 + rows * rowBytes)
+}
+
 /** Colors in the middle of each block of 8 x 8 pixels of the last frame, over white. */
-export function shownUpToRow(rows: number, { colorType, last = CUT_SIZE, isLaidOver }: Kind): Rgb[] {
+export function shownUpToRow(rows: number, { colorType, last = CUT_SIZE, isLaidOver, isInterlaced }: Kind): Rgb[] {
   const [width, height] = CUT_SIZE
   const colorOf = (n: number): Rgb => {
     const [red = 0, green = red, blue = red] = colorType === 3 ? (CUT_COLORS[n] ?? WHITE) : PIXEL[colorType](n)
@@ -121,6 +142,8 @@ export function shownUpToRow(rows: number, { colorType, last = CUT_SIZE, isLaidO
   const [across, before] = [width / 8, keeps ? colorOf(1) : WHITE]
   return Array.from({ length: across * (height / 8) }, (_, block) => {
     const [x, y] = [8 * (block % across), 8 * Math.floor(block / across)]
-    return x < last[0] && y < Math.min(rows, last[1]) ? colorOf(2) : before
+    // Chromium shows interlaced pixels that are laid over others once all are there.
+    const there = isInterlaced && isLaidOver ? 0 : Math.min(rows, last[1])
+    return x < last[0] && y < there ? colorOf(2) : before
   })
 }

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import { createInflate, deflateSync, constants as zlib } from 'node:zlib'
 import type { Size } from '../../core/clips/geometry.ts'
 import type { Animation, AnimationFrame } from './animation.ts'
+import { interlacedBytes, readInterlaced, rowBytesOf } from './interlaced-pixels.ts'
 
 /** Header of an APNG: the last five bytes of IHDR (PNG, third edition, 11.2.1), and chunks such as the palette. */
 interface Header {
@@ -13,22 +14,12 @@ interface Header {
 const CHANNELS: Record<number, number> = { 0: 1, 2: 3, 3: 1, 4: 2, 6: 4 }
 const INDEXED = 3
 
-/** Passes of interlaced pixels: their first column and row, and the steps to the next (PNG, third edition, 8.1). */
-const PASSES = [
-  [0, 0, 8, 8],
-  [4, 0, 8, 8],
-  [0, 4, 4, 8],
-  [2, 0, 4, 4],
-  [0, 2, 2, 4],
-  [1, 0, 2, 2],
-  [0, 1, 1, 2],
-] as const
-
 /**
  * Returns the last frame of a file that ends early, with the rows that are there. Chromium shows nothing in the others
  * where a frame replaces the whole canvas, or is laid over it in a format without transparency. They become
- * transparent, or white in such a format. Elsewhere what was there stays. Undefined for interlaced pixels that are not
- * all there, whose rows are all over the picture. Undefined also without a row, unless it replaces the frame before.
+ * transparent, or white in such a format. Elsewhere what was there stays. Interlaced pixels fill blocks until those of
+ * later passes come, but Chromium shows none of a frame that is laid over the canvas. Undefined without a row, unless
+ * it replaces the frame before.
  */
 export async function completeFrame(
   frame: AnimationFrame,
@@ -37,29 +28,25 @@ export async function completeFrame(
 ): Promise<{ frame: AnimationFrame; pixels: readonly Uint8Array[] } | undefined> {
   const { animation, format, isFirst } = header
   const [depth = 0, colorType = 0, , , isInterlaced] = format
-  const bytesOf = (width: number) => 1 + Math.ceil((width * depth * (CHANNELS[colorType] ?? 0)) / 8)
-  const rowBytes = bytesOf(frame.width)
-  const allBytes = isInterlaced ? interlacedBytes(frame, bytesOf) : rowBytes * frame.height
+  const pixelFormat = { depth, channels: CHANNELS[colorType] ?? 0 }
+  const rowBytes = rowBytesOf(frame.width, pixelFormat)
+  const allBytes = isInterlaced ? interlacedBytes(frame, pixelFormat) : rowBytes * frame.height
   const bytes = await inflate(pixels, allBytes)
   if (bytes?.length === allBytes) return { frame, pixels: [deflate(bytes)] }
-  if (!bytes || isInterlaced) return undefined
-  const height = Math.floor(bytes.length / rowBytes)
+  if (!bytes) return undefined
+  const there = frame.blend === 0 || isFirst ? bytes : Buffer.alloc(0)
+  const interlaced = isInterlaced ? readInterlaced(there, frame, pixelFormat) : undefined
+  if (isInterlaced && !interlaced) return undefined
+  const height = interlaced ? Math.min(frame.height, interlaced.height) : Math.floor(bytes.length / rowBytes)
   const isWholeCanvas = frame.width === animation.width && frame.height === animation.height
   const replacesAll = isWholeCanvas && (isFirst || frame.blend === 0 || !animation.mayBeTransparent)
   if (height === 0 && (isFirst || !replacesAll)) return undefined
-  const rest = Buffer.alloc(replacesAll ? rowBytes * (frame.height - height) : 0, blankOf(header))
+  const shown = replacesAll ? frame : { ...frame, height }
+  if (interlaced) return { frame: shown, pixels: [deflate(interlaced.write(shown, blankOf(header)))] }
+  const rest = Buffer.alloc(rowBytes * (shown.height - height), blankOf(header))
   // Not filtered.
   for (let at = 0; at < rest.length; at += rowBytes) rest[at] = 0
-  const rows = Buffer.concat([bytes.subarray(0, height * rowBytes), rest])
-  return { frame: replacesAll ? frame : { ...frame, height }, pixels: [deflate(rows)] }
-}
-
-function interlacedBytes({ width, height }: Size, bytesOf: (width: number) => number): number {
-  const sizes = PASSES.map(([left, top, right, down]) => [(width - left) / right, (height - top) / down].map(Math.ceil))
-  return sizes.reduce(
-    (sum, [columns = 0, rows = 0]) => sum + (columns > 0 && rows > 0 ? rows * bytesOf(columns) : 0),
-    0,
-  )
+  return { frame: shown, pixels: [deflate(Buffer.concat([bytes.subarray(0, height * rowBytes), rest]))] }
 }
 
 const deflate = (bytes: Uint8Array) => deflateSync(bytes, { level: 1 })

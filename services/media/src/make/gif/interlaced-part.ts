@@ -33,7 +33,7 @@ interface Colors {
 /**
  * Reads the rows that are there of an interlaced image that ends early: they are all over the picture. Others become
  * transparent, but in a first frame without a transparent color. There Chromium shows the row above of an earlier pass.
- * Undefined without a whole row. Its memory is two bytes a pixel.
+ * Undefined without a whole row. It takes some three bytes a pixel.
  */
 export async function readInterlacedPart(
   path: string,
