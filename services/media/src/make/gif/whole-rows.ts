@@ -1,4 +1,5 @@
 import { open } from 'node:fs/promises'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Size } from '../../core/clips/geometry.ts'
 
 /** Codes have 12 bits at most, and colors 2 to 8 (GIF89a, appendix F). */
@@ -6,10 +7,13 @@ const [MAX_CODES, MAX_BITS, MIN_COLOR_BITS, MAX_COLOR_BITS] = [4096, 12, 2, 8]
 
 const CHUNK_BYTES = 64 * 1024
 
+/** Pixels that are decoded before other work gets a turn: a few kilobytes of codes can be millions. */
+const PIXELS_PER_TURN = 500_000
+
 /**
  * Counts the rows of an image that are there, by the lengths of its LZW codes. No pixel is decoded but into `pixels`,
- * which get their colors in the order of the file. `start` is that of the size of its codes. Each chunk is awaited, so
- * that a large image delays no other work. Codes after the last row are not read, nor those after more clear codes than
+ * which get their colors in the order of the file. `start` is that of the size of its codes. Other work gets turns, so
+ * that a large image does not delay it. Codes after the last row are not read, nor those after more clear codes than
  * pixels. Throws if the signal is aborted.
  */
 export async function countWholeRows(
@@ -20,7 +24,7 @@ export async function countWholeRows(
   await using file = await open(path)
   const buffer = Buffer.alloc(CHUNK_BYTES)
   let counter: ReturnType<typeof pixelCounter> | undefined
-  let leftInBlock = 0
+  let [leftInBlock, decoded] = [0, 0]
   for (let at = start; at < end && !counter?.isEnded(); ) {
     signal?.throwIfAborted()
     const { bytesRead } = await file.read(buffer, 0, Math.min(CHUNK_BYTES, end - at), at)
@@ -33,6 +37,10 @@ export async function countWholeRows(
       else {
         leftInBlock--
         counter.take(byte)
+        if (pixels && counter.count() - decoded > PIXELS_PER_TURN) {
+          decoded = counter.count()
+          await nextTurn()
+        }
       }
     }
   }
