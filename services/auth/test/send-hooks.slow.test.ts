@@ -56,6 +56,9 @@ const messageOf = async (userId: string, at = service) =>
 const idsOf = (email: string) =>
   receiver.questions().flatMap(({ id, email_data: data }) => (data.recipient === email ? [id] : []))
 
+/** Receivers whose silence ends an attempt. On a busy machine a second is too short for the answers of the others. */
+const SILENT = ['hangs at first', 'answers too late']
+
 describe('a message is sent, under one id, by a receiver that', () => {
   test.concurrent.for<[string, (response: Parameters<Respond>[0], attempt: number) => void]>([
     ['is down for a while', (response, attempt) => void (attempt < 5 ? response.destroy() : accept(response))],
@@ -80,9 +83,10 @@ describe('a message is sent, under one id, by a receiver that', () => {
       },
     ],
   ])('%s', async ([name, behave], { expect }) => {
-    const { email, userId } = await signUp(name.replaceAll(' ', '-'), behave, hasty)
-    await expect.poll(async () => (await messageOf(userId, hasty)).state).toBe('sent')
-    const message = await messageOf(userId, hasty)
+    const at = SILENT.includes(name) ? hasty : service
+    const { email, userId } = await signUp(name.replaceAll(' ', '-'), behave, at)
+    await expect.poll(async () => (await messageOf(userId, at)).state).toBe('sent')
+    const message = await messageOf(userId, at)
     expect(message.attempts).toBeGreaterThan(1)
     expect(new Set(idsOf(email))).toEqual(new Set([message.id]))
   })
