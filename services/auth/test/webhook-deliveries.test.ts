@@ -382,8 +382,11 @@ test('thousands of events that wait delay neither each other nor those of anothe
   await service.deps.pool.query('analyze webhook_deliveries')
   const few = [await readByClaim()]
   // Statistics in which nothing waits, and then those in which most does.
-  await service.deps.pool.query(`update webhook_deliveries set state = 'waiting', next_at = created_at
-    where id in (select id from webhook_deliveries limit 1200)`)
+  await service.deps.pool.query(
+    `update webhook_deliveries set state = 'waiting', next_at = created_at
+    where id in (select id from webhook_deliveries where user_id = $1 limit 1200)`,
+    [first],
+  )
   few.push(await readByClaim())
   await service.deps.pool.query('analyze webhook_deliveries')
   few.push(await readByClaim())

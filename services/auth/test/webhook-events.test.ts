@@ -599,6 +599,7 @@ test.for<[string, string, () => Promise<{ userId: string; act: () => Promise<unk
     'message.failed',
     async () => {
       const { userId, email } = await byUser()
+      await service.settled()
       await service.mailbox.answer(550)
       onTestFinished(() => service.mailbox.accept())
       await post('/magiclink', { email })
