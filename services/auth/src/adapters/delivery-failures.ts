@@ -16,8 +16,11 @@ export class TemporaryFailure extends Error {
   }
 }
 
-/** Reason that an admin may read. The text of an unexpected error could quote a secret and goes to the log only. */
+/**
+ * Reason that an admin may read, as PostgreSQL can store it: an upstream may answer NUL, and the cut may halve a
+ * character. The text of an unexpected error could quote a secret and goes to the log only.
+ */
 export const safeWords = (error: unknown): string =>
   error instanceof PermanentFailure || error instanceof TemporaryFailure
-    ? error.message.slice(0, 300)
+    ? error.message.replaceAll('\0', '').slice(0, 300).toWellFormed()
     : 'unexpected error, see the log'

@@ -3,10 +3,12 @@ import { createLogger } from '@services/common/telemetry/logger'
 import { perFile } from '@services/common/testing/per-file'
 import { describe, expect } from 'vitest'
 import { test as base, startTestService, type TestService } from '../../../test/service.ts'
+import { addPausedReceiver, storedEvents } from '../../../test/upstreams/paused-receiver.ts'
 import { TemporaryFailure } from '../../adapters/delivery-failures.ts'
 import { hashCode, hashLinkToken } from '../one-time-tokens/one-time-token.ts'
 import { putOneTimeToken } from '../one-time-tokens/one-time-tokens.store.ts'
 import { type Channel, deliverMessage } from './deliver-message.ts'
+import { markDropped } from './messages.store.ts'
 import { MESSAGE_QUEUES, type MessageJob, type NewSms, queueMessage } from './outbox.ts'
 import { createSilentGroups } from './silent-groups.ts'
 
@@ -82,6 +84,38 @@ describe('one attempt', () => {
     await expect(attempt(service, fails, id, retryLimit)).rejects.toThrow('500')
     expect(await rowOf(service, id)).toMatchObject({ state: 'failed', attempts: 2 })
     expect(await sealedOf(service, id)).not.toBeNull()
+  })
+
+  test.for([0, MESSAGE_QUEUES.sms.retryLimit])(
+    'notes words that the database would refuse, at attempt %i',
+    async (retryCount, { idle: service }) => {
+      const receiver = await addPausedReceiver(service, ['message.failed'])
+      const id = await queue(service)
+      const error = new TemporaryFailure(`answered\0 ${'x'.repeat(290)}😀`)
+      await expect(attempt(service, () => Promise.reject(error), id, retryCount)).rejects.toThrow(error)
+      const words = `answered ${'x'.repeat(290)}\ufffd`
+      const isFinal = retryCount > 0
+      expect(await rowOf(service, id)).toMatchObject({ state: isFinal ? 'failed' : 'queued', last_error: words })
+      const events = (await storedEvents(service)).map(({ data }) => data.message)
+      expect(events).toEqual(isFinal ? [{ id, channel: 'sms', kind: 'confirmation', error: words }] : [])
+      await service.delete(`/admin/webhooks/${receiver}`, service.admin)
+    },
+  )
+
+  test('that fails for the last time reports no message that a newer one replaced meanwhile', async ({
+    idle: service,
+  }) => {
+    const receiver = await addPausedReceiver(service, ['message.failed'])
+    const id = await queue(service)
+    const { db } = service.deps
+    const fails: Channel = async () => {
+      await markDropped(db, id, 'replaced', service.clock.now())
+      throw new TemporaryFailure('the gateway answered 500')
+    }
+    await expect(attempt(service, fails, id, MESSAGE_QUEUES.sms.retryLimit)).rejects.toThrow('500')
+    expect(await rowOf(service, id)).toMatchObject({ state: 'dropped', last_error: 'replaced' })
+    expect(await storedEvents(service)).toEqual([])
+    await service.delete(`/admin/webhooks/${receiver}`, service.admin)
   })
 
   test('at a message that is no longer queued does nothing', async ({ idle: service }) => {

@@ -70,13 +70,17 @@ export async function deliverMessage(deps: DeliveryDeps, job: QueueJob<MessageJo
       await recordFailure(db, message.id, failure)
       throw error
     }
-    await db.transaction().execute(async (trx) => {
+    const hasFailed = await db.transaction().execute(async (trx) => {
       await lockReported(trx, message)
-      await recordFailure(trx, message.id, failure)
+      if (!(await recordFailure(trx, message.id, failure))) return false
       await reportFailed(trx, { ...message, last_error: failure.error })
+      return true
     })
-    countMessage(message.channel, message.kind, 'failed')
-    log.error({ reason: safeWords(error) }, 'message given up')
+    // Otherwise a newer message replaced it meanwhile, or another attempt ended it.
+    if (hasFailed) {
+      countMessage(message.channel, message.kind, 'failed')
+      log.error({ reason: failure.error }, 'message given up')
+    }
     throw error
   }
 }

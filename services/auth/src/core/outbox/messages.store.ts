@@ -82,17 +82,21 @@ export async function dropQueued(trx: Transaction<DB>, userId: string, kind: str
   return numUpdatedRows > 0n
 }
 
-/** Notes a failed attempt, or why none was made. The content is kept for the next one, or for an admin's retry. */
+/**
+ * Notes a failed attempt, or why none was made. The content is kept for the next one, or for an admin's retry. False:
+ * the message is no longer queued, and stays as it is.
+ */
 export async function recordFailure(
   db: Kysely<DB>,
   id: string,
   { error, isFinal, wasAttempted, now }: { error: string; isFinal: boolean; wasAttempted: boolean; now: Date },
-): Promise<void> {
+): Promise<boolean> {
   const state = isFinal ? 'failed' : 'queued'
   const made = wasAttempted ? 1 : 0
-  await updateQueued(db, id)
+  const { numUpdatedRows } = await updateQueued(db, id)
     .set((eb) => ({ state, attempts: eb('attempts', '+', made), last_error: error, updated_at: now }))
-    .execute()
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
 }
 
 export type FailedMessage = Pick<
