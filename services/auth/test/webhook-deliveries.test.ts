@@ -8,6 +8,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, tes
 import { claimDue } from '../src/core/webhooks/claims.store.ts'
 import { restartSince } from '../src/core/webhooks/deliveries.store.ts'
 import { startDispatcher } from '../src/core/webhooks/dispatcher.ts'
+import { deleteOrphans } from '../src/core/webhooks/unwanted-deliveries.store.ts'
 import type { DB } from '../src/db/tables.ts'
 import { deleteExpired } from '../src/housekeeping.ts'
 import { remove } from './admin.ts'
@@ -422,8 +423,8 @@ test('an event that waits for an enabled receiver is attempted at least once, ho
   await expect.poll(() => states(id)).toEqual(['delivered'])
 })
 
-/** Locks a delivery until the returned function is called, or the test ends. */
-async function lockDelivery(eventId: string): Promise<() => Promise<void>> {
+/** Locks a row until the returned function is called, or the test ends. */
+async function lockRow(table: 'webhooks' | 'webhook_deliveries', id: string): Promise<() => Promise<void>> {
   const client = await service.deps.pool.connect()
   let isHeld = true
   const release = async () => {
@@ -434,7 +435,7 @@ async function lockDelivery(eventId: string): Promise<() => Promise<void>> {
   }
   onTestFinished(release)
   await client.query('begin')
-  await client.query('select from webhook_deliveries where id = $1 for update', [eventId])
+  await client.query(`select from ${table} where id = $1 for update`, [id])
   return release
 }
 
@@ -459,7 +460,7 @@ test.for<[string, (id: string) => Promise<unknown>, object?]>([
     `update webhook_deliveries set last_error = 'status', next_at = next_at + interval '1 hour' where user_id = $1`,
     [waiting],
   )
-  await lockDelivery((await latest(id)).id)
+  await lockRow('webhook_deliveries', (await latest(id)).id)
   await act(id)
   const found = async () => (await service.deps.pool.query('select * from webhooks where id = $1', [id])).rows[0]
   if (expected) await expect.poll(found).toMatchObject(expected)
@@ -474,6 +475,40 @@ test('the events of a deleted receiver are deleted in batches, the last by house
   expect(await left()).toBe(201)
   await deleteExpired(service.deps, service.deps.log)
   expect(await left()).toBe(0)
+})
+
+test('a process that dies at the end of an outage leaves no event behind', async () => {
+  const { id } = await register()
+  await newUser()
+  const waiting = await newUser()
+  await service.deps.pool.query('update webhooks set failures = 3')
+  await service.deps.pool.query(
+    `update webhook_deliveries set last_error = 'status', next_at = next_at + interval '1 hour' where user_id = $1`,
+    [waiting],
+  )
+  const release = await lockRow('webhooks', id)
+  dispatch()
+  // The outage has not ended in the database, and what waits is due already.
+  await expect
+    .poll(() => deliveries(id))
+    .toContainEqual(expect.objectContaining({ user_id: waiting, next_at: service.clock.now().toISOString() }))
+  expect(await failuresOf(id)).toMatchObject({ failures: 3 })
+  await release()
+  await expect.poll(() => states(id)).toEqual(['delivered', 'delivered'])
+})
+
+test('events of a receiver that is back stay, although housekeeping has found them before', async () => {
+  const [gone = '', back = ''] = [(await register()).id, (await register()).id].toSorted()
+  await newUser()
+  const { pool } = service.deps
+  await pool.query('delete from webhooks where id = $1', [gone])
+  await pool.query('update webhooks set id = gen_random_uuid()')
+  const orphans = deleteOrphans(service.deps.db)
+  await orphans.next()
+  await pool.query('update webhooks set id = $1', [back])
+  await orphans.next()
+  const { rows } = await pool.query('select webhook_id from webhook_deliveries')
+  expect(rows).toEqual([{ webhook_id: back }])
 })
 
 test.for<[string, (user: string) => Promise<unknown>]>([
@@ -499,7 +534,7 @@ test.for<[string, (user: string) => Promise<unknown>]>([
       [id, eventId, user, service.clock.now()],
     )
   }
-  const release = await lockDelivery(ids[1] as string)
+  const release = await lockRow('webhook_deliveries', ids[1] as string)
   const acting = act(user)
   await expect.poll(() => countLockWaits(service.deps.pool)).toBe(1)
   const { rows } = await service.deps.pool.query('select id from webhook_deliveries for update skip locked')

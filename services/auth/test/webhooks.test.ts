@@ -183,6 +183,20 @@ describe('the receiver of the settings', () => {
     expect((await service.delete(`/admin/webhooks/${webhook.id}`, service.admin)).status).toBe(204)
   })
 
+  test('gets what waits at once when a start sets another address', async () => {
+    receiver.answer = (response) => response.writeHead(503).end()
+    await (await start(own('user.*'))).close()
+    await expect.poll(service.deps.events.isOn).toBe(true)
+    await newUser()
+    const [webhook] = (await get('')).webhooks
+    const failures = async () => (await service.deps.pool.query('select failures from webhooks')).rows[0].failures
+    await expect.poll(failures).toBe(1)
+    receiver.answer = (response) => response.writeHead(204).end()
+    await (await start({ ...own('user.*'), AUTH_WEBHOOK_URL: `${receiver.url}/elsewhere` })).close()
+    service.deps.events.wake()
+    await delivered(webhook.id, 1)
+  })
+
   test('keeps the pause of an admin that is under way at a start', async () => {
     await (await start(own('user.*'))).close()
     const { pool } = service.deps

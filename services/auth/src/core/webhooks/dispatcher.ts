@@ -33,7 +33,7 @@ import { bringForward, bringNext, type Ended, endAttempt, lockAttempt, releaseAt
 import type { EventRecorder } from './record-events.ts'
 import { signingSecrets } from './secrets.ts'
 import { failUnwanted } from './unwanted-deliveries.store.ts'
-import { lockWebhook, NO_FAILURES, recordFailure, updateWebhook, type Webhook } from './webhooks.store.ts'
+import { findWebhook, lockWebhook, NO_FAILURES, recordFailure, updateWebhook, type Webhook } from './webhooks.store.ts'
 
 interface Deps {
   db: Kysely<DB>
@@ -146,14 +146,18 @@ async function recordDelivery(deps: Deps, attempt: Claimed, result: AttemptResul
   countWebhookAttempt('delivered')
   const ended = await endAttempt(db, attempt, result, { state: 'delivered' })
   await continueWith(deps, attempt, ended)
-  if (!ended?.failures) return
-  const failures = await db.transaction().execute(async (trx) => {
-    const receiver = await lockWebhook(trx, attempt.webhook_id)
-    if (!isAsked(receiver, attempt)) return 0
-    await updateWebhook(trx, receiver.id, NO_FAILURES)
-    return receiver.failures
+  if (ended?.failures) await endFailures(deps, attempt)
+}
+
+/** Ends the failures in a row last: if the process dies before, the next success ends the outage. */
+async function endFailures({ db, now }: Deps, attempt: Claimed): Promise<void> {
+  const receiver = await findWebhook(db, attempt.webhook_id)
+  if (!isAsked(receiver, attempt)) return
+  if (receiver.failures >= OUTAGE) await allBatches((limit) => bringForward(db, receiver.id, now(), limit))
+  await db.transaction().execute(async (trx) => {
+    const locked = await lockWebhook(trx, receiver.id)
+    if (isAsked(locked, attempt)) await updateWebhook(trx, receiver.id, NO_FAILURES)
   })
-  if (failures >= OUTAGE) await allBatches((limit) => bringForward(db, attempt.webhook_id, deps.now(), limit))
 }
 
 /** Judges by the rows as they are now: the receiver may have been changed, and the event sent again by an admin. */

@@ -1,10 +1,12 @@
 import { afterCommit } from '@services/common/database/after-commit'
+import { BATCH, repeatBatch } from '@services/common/housekeeping/delete-in-batches'
 import type { Queue } from '@services/common/queue/queue'
 import type { Logger } from '@services/common/telemetry/logger'
 import type { Kysely } from 'kysely'
 import type { Config } from '../../config.ts'
 import type { DB } from '../../db/tables.ts'
 import type { Encryption } from '../keys/encryption.ts'
+import { bringForward } from './deliveries.store.ts'
 import { sealSecrets } from './secrets.ts'
 import { lockWebhook, NO_FAILURES, RECEIVERS, updateWebhook, upsertWebhook } from './webhooks.store.ts'
 
@@ -21,19 +23,20 @@ interface Deps {
 }
 
 /**
- * Stores the receiver of the settings: those of the process that started last. A new address is enabled; an old one
- * stays as it is. A receiver that is no longer set gets no attempts, and its events wait, because a process may lack
- * the setting by mistake. Housekeeping deletes it after three days.
+ * Stores the receiver of the settings: those of the process that started last. A new address is enabled and gets what
+ * waits at once; an old one stays as it is. A receiver that is no longer set gets no attempts, and its events wait,
+ * because a process may lack the setting by mistake. Housekeeping deletes it after three days.
  */
 export async function storeSettingsReceiver({ db, now, log, encryption, config, queue }: Deps): Promise<void> {
   const { receiver } = config.webhooks
-  await db.transaction().execute(async (trx) => {
+  const broughtForward = await db.transaction().execute(async (trx) => {
     const stored = await lockWebhook(trx, SETTINGS_RECEIVER_ID)
     if (!receiver) {
-      if (!stored || stored.unset_at) return
+      if (!stored || stored.unset_at) return 0
       await updateWebhook(trx, SETTINGS_RECEIVER_ID, { unset_at: now() })
       const text = 'AUTH_WEBHOOK_URL is not set: events for its receiver wait, and it is deleted after three days'
-      return afterCommit(trx, () => log.warn({ webhookId: SETTINGS_RECEIVER_ID }, text))
+      await afterCommit(trx, () => log.warn({ webhookId: SETTINGS_RECEIVER_ID }, text))
+      return 0
     }
     const { url, secrets, events } = receiver
     const isNew = stored?.url !== url
@@ -47,5 +50,8 @@ export async function storeSettingsReceiver({ db, now, log, encryption, config, 
       updated_at: now(),
     })
     await queue.announce(trx, RECEIVERS)
+    return isNew ? bringForward(trx, SETTINGS_RECEIVER_ID, now()) : 0
   })
+  if (broughtForward < BATCH) return
+  for await (const _ of repeatBatch((limit) => bringForward(db, SETTINGS_RECEIVER_ID, now(), limit)));
 }

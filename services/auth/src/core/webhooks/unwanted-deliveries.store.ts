@@ -40,18 +40,21 @@ export const deleteOldEventUsers = (db: Kysely<DB>, before: Date) =>
         and event.event_user_id = ${sql.ref('event_users.id')})`,
   })
 
-/** Deletes some deliveries of a receiver; returns their number. */
+/** Deletes some deliveries of a receiver that exists no more; returns their number. */
 export async function deleteDeliveriesOf(db: Kysely<DB>, webhookId: string, limit = BATCH): Promise<number> {
   const deliveries = sql.table('webhook_deliveries')
   const { numAffectedRows } = await sql`
     delete from ${deliveries} where ctid = any (array(
-      select ctid from ${deliveries} where webhook_id = ${webhookId} limit ${limit} for update skip locked))`.execute(
-    db,
-  )
+      select ctid from ${deliveries} where webhook_id = ${webhookId}
+        and not exists (select from ${sql.table('webhooks')} where id = ${webhookId})
+      limit ${limit} for update skip locked))`.execute(db)
   return Number(numAffectedRows ?? 0)
 }
 
-/** Deletes deliveries of receivers that exist no more. Their ids are found by as many steps in the primary key. */
+/**
+ * Deletes deliveries of receivers that exist no more. Their ids are found by as many steps in the primary key. The
+ * receiver of the settings has a fixed id and may be back by the time of a batch.
+ */
 export async function* deleteOrphans(db: Kysely<DB>): AsyncGenerator<void, void> {
   const deliveries = sql.table('webhook_deliveries')
   const next = (after = sql``) => sql`select webhook_id from ${deliveries} ${after} order by webhook_id limit 1`
