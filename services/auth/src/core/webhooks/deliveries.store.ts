@@ -162,13 +162,28 @@ export async function restartSince(
   return { events: last?.restarted ?? 0, last: last && last.found === limit ? last : undefined }
 }
 
+/** Columns that the log of a receiver shows: the data of a thousand events may be megabytes. */
+const SHOWN = [
+  'id',
+  'user_id',
+  'event',
+  'state',
+  'attempts',
+  'last_status',
+  'last_error',
+  'next_at',
+  'created_at',
+] as const
+
+export type ShownDelivery = Pick<Delivery, (typeof SHOWN)[number]>
+
 /** Newest first; ids of events are in the order of time. */
 export async function listDeliveries(
   db: Kysely<DB>,
   webhookId: string,
   { after, limit }: { after: string | undefined; limit: number },
-): Promise<Delivery[]> {
-  let query = db.selectFrom('webhook_deliveries').selectAll().where('webhook_id', '=', webhookId)
+): Promise<ShownDelivery[]> {
+  let query = db.selectFrom('webhook_deliveries').select(SHOWN).where('webhook_id', '=', webhookId)
   if (after) query = query.where('id', '<', after)
   return query.orderBy('id', 'desc').limit(limit).execute()
 }

@@ -2,7 +2,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { inDocument, withHeaders } from '@services/common/http/route-schema'
 import { Type } from 'typebox'
-import { type Delivery, listDeliveries } from '../../../core/webhooks/deliveries.store.ts'
+import { listDeliveries, type ShownDelivery } from '../../../core/webhooks/deliveries.store.ts'
 import { findWebhook, listWebhooks, type Webhook } from '../../../core/webhooks/webhooks.store.ts'
 import { UUID } from '../../../db/uuid.ts'
 import type { Deps } from '../../../deps.ts'
@@ -256,7 +256,7 @@ function toBody({ id, url, events, enabled, description, created_at, unset_at, d
   }
 }
 
-const toDelivery = (delivery: Delivery) => ({
+const toDelivery = (delivery: ShownDelivery) => ({
   ...{ id: delivery.id, event: delivery.event, user_id: delivery.user_id },
   ...{ state: delivery.state, attempts: delivery.attempts, created_at: delivery.created_at.toISOString() },
   ...(delivery.last_status !== null && { status: delivery.last_status }),
