@@ -625,6 +625,29 @@ test.for<[string, string, () => Promise<{ userId: string; act: () => Promise<unk
   expect(told).toMatchObject({ event, data: { user: { id: userId, user_metadata: { left: 1 } } } })
 })
 
+test('sign-ins that wait for a ban are refused and cause no event', async () => {
+  const email = freshEmail()
+  const user = await withPasskey(service, {}, email)
+  const other = new pg.Client({ connectionString: service.deps.config.database.url })
+  await other.connect()
+  onTestFinished(() => other.end())
+  const events = await eventsDuring(service, async () => {
+    await other.query('begin')
+    const ban = `banned_until = $2, updated_at = updated_at + interval '1 ms'`
+    const end = new Date(service.clock.now().getTime() + 3_600_000)
+    await other.query(`update users set ${ban} where id = $1`, [user.userId, end])
+    const signIns = [post('/token?grant_type=password', { email, password }), signInByPasskey(service, user)]
+    await expect.poll(() => countLockWaits(other)).toBe(2)
+    await other.query('commit')
+    const answers = await Promise.all(signIns)
+    expect(answers.map(({ status, body }) => [status, body.error_code])).toEqual([
+      [400, 'user_banned'],
+      [403, 'user_banned'],
+    ])
+  })
+  expect(events).toEqual([])
+})
+
 test('an account that comes into use while its address is released keeps it, or has its event', async () => {
   const email = freshEmail()
   const { body } = await post('/signup', { email, password })

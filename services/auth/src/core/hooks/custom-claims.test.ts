@@ -264,22 +264,44 @@ hooked('an answer about a user who has changed meanwhile is asked for again', as
   expect(receiver.requests).toHaveLength(2)
 })
 
-hooked.for(['refresh_token', 'password'])(
-  'a right that is revoked while the hook is asked is in no token of %s',
-  async (grant_type, { on, receiver }) => {
+/** Ways of a known user to a token, with the status that refuses a ban. */
+const WAYS_OF_A_USER = [
+  ['a password', 400],
+  ['a refresh token', 400],
+  ['an id_token', 403],
+  ['a passkey', 403],
+  ['an authenticator app', 403],
+  ['a recovery code', 403],
+] as const
+
+hooked.for(WAYS_OF_A_USER)(
+  'a ban while the hook is asked ends a sign-in by %s, and a right that is revoked then is in no token',
+  async ([name, status], { on, google, receiver }) => {
     receiver.decide(({ claims }) => answer(claims))
-    const email = `revoked-${grant_type}@example.com`
-    const { userId, refreshToken: refresh_token } = await on.signedIn(email)
-    const grant = (isOwner: boolean) =>
-      on.put(`/admin/users/${userId}`, { app_metadata: { is_owner: isOwner } }, on.admin)
-    await grant(true)
+    const given = { on, google, email: `known-by-${name.replaceAll(' ', '-')}@example.com` }
+    const [, prepare] = WAYS[name] as (typeof WAYS)[string]
+    // The first sign-in makes the user.
+    if (name === 'an id_token') await (await prepare(given))()
+    const signIn = await prepare(given)
+    receiver.decide(async ({ user_id, claims }) => {
+      const ban = { ban_duration: '1h', app_metadata: { is_owner: true } }
+      expect((await on.put(`/admin/users/${user_id}`, ban, on.admin)).status).toBe(200)
+      return answer(claims)
+    })
     receiver.requests.length = 0
+    expect(await signIn()).toMatchObject({ status, body: { error_code: 'user_banned' } })
+    const userId = receiver.asked()[0]?.user_id
+    await on.put(`/admin/users/${userId}`, { ban_duration: 'none' }, on.admin)
+
     receiver.decide(async ({ claims }) => {
-      if (receiver.requests.length === 1) await grant(false)
+      if (receiver.requests.length === 1) {
+        await on.put(`/admin/users/${userId}`, { app_metadata: { is_owner: false } }, on.admin)
+      }
       const { is_owner: isOwner } = claims.app_metadata as { is_owner: boolean }
       return answer({ ...claims, role: isOwner ? 'owner' : 'clerk' })
     })
-    const { body } = await on.post(`/token?grant_type=${grant_type}`, { refresh_token, email, password })
+    receiver.requests.length = 0
+    const { body } = await signIn()
     expect(claimsIn(body.access_token)).toMatchObject({ app_metadata: { is_owner: false }, role: 'clerk' })
     expect(body.user.app_metadata).toMatchObject({ is_owner: false })
     expect(receiver.requests).toHaveLength(2)
@@ -287,24 +309,19 @@ hooked.for(['refresh_token', 'password'])(
 )
 
 hooked.for([
-  ['banned', { ban_duration: '1h' }, 'user_banned'],
-  ['deleted', undefined, 'invalid_credentials'],
+  ['a password', 'invalid_credentials'],
+  ['a passkey', 'webauthn_verification_failed'],
 ] as const)(
-  'a user who is %s while the hook is asked is not signed in by password',
-  async ([fate, change, error_code], { on, receiver }) => {
+  'a user who is deleted while the hook is asked is not signed in by %s',
+  async ([name, error_code], { on, google, receiver }) => {
     receiver.decide(({ claims }) => answer(claims))
-    const email = `then-${fate}@example.com`
-    const { userId } = await on.signedIn(email)
-    receiver.decide(async ({ claims }) => {
-      await (change
-        ? on.put(`/admin/users/${userId}`, change, on.admin)
-        : on.delete(`/admin/users/${userId}`, on.admin))
+    const [, prepare] = WAYS[name] as (typeof WAYS)[string]
+    const signIn = await prepare({ on, google, email: `deleted-with-${name.replaceAll(' ', '-')}@example.com` })
+    receiver.decide(async ({ user_id, claims }) => {
+      await on.delete(`/admin/users/${user_id}`, on.admin)
       return answer(claims)
     })
-    expect(await on.post('/token?grant_type=password', { email, password })).toMatchObject({
-      status: 400,
-      body: { error_code },
-    })
+    expect(await signIn()).toMatchObject({ status: 400, body: { error_code } })
   },
 )
 
@@ -410,25 +427,31 @@ hooked('a function of the database is asked in the transaction, where the new us
 })
 
 hooked(
-  'a hook by HTTP costs a sign-in by password one statement, a function its transaction and two',
+  'a hook by HTTP costs a sign-in by password or passkey one statement, a function its transaction and two',
   async ({ on, receiver }) => {
     receiver.decide(({ claims }) => answer(claims))
     await on.deps.pool.query(
       `create function public.as_given(event jsonb) returns jsonb language sql as 'select event'`,
     )
     const email = 'counted@example.com'
-    await on.signedIn(email)
+    const user = await withPasskey(on, {}, email)
     const costOf = async (settings: Record<string, string>) => {
       const own = await on.with(settings)
-      const signIn = () => own.post('/token?grant_type=password', { email, password })
-      const statements = await statementsOf(async () => expect((await signIn()).status).toBe(200))
+      const signIns = [
+        () => own.post('/token?grant_type=password', { email, password }),
+        () => signInByPasskey(own, user),
+      ]
+      const costs: number[] = []
+      for (const signIn of signIns) {
+        costs.push((await statementsOf(async () => expect((await signIn()).status).toBe(200))).length)
+      }
       await own.close()
-      return statements.length
+      return costs
     }
     const without = await costOf({ [`${POINT}_ENABLED`]: 'false' })
     const byFunction = { [`${POINT}_URI`]: 'pg-functions://postgres/public/as_given', [`${POINT}_UNSIGNED`]: 'false' }
-    expect(await costOf({})).toBe(without + 1)
-    expect(await costOf(byFunction)).toBe(without + 4)
+    expect(await costOf({})).toEqual(without.map((cost) => cost + 1))
+    expect(await costOf(byFunction)).toEqual(without.map((cost) => cost + 4))
   },
 )
 

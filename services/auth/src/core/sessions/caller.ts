@@ -1,6 +1,7 @@
 import type { Kysely, Transaction } from 'kysely'
 import type { Aal, AmrEntry, DB } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
+import { isBanned } from '../users/is-banned.ts'
 import { type LockedAccount, lockAndReadUser, type User } from '../users/users.store.ts'
 import { lockSession } from './sessions.store.ts'
 
@@ -25,15 +26,19 @@ export interface LockedSession {
   factor_id: string | null
 }
 
-/** Runs `work` on the caller's user and session, locked and read again. Throws session_not_found if it has ended. */
+/**
+ * Runs `work` on the caller's user and session, locked and read again. Throws session_not_found if the session has
+ * ended, user_banned if the user was banned meanwhile.
+ */
 export function withLockedCaller<Result>(
-  { db }: { db: Kysely<DB> },
+  { db, now }: { db: Kysely<DB>; now: () => Date },
   { user, session }: LiveCaller,
-  work: (trx: Transaction<DB>, now: { user: LockedAccount; session: LockedSession }) => Promise<Result>,
+  work: (trx: Transaction<DB>, current: { user: LockedAccount; session: LockedSession }) => Promise<Result>,
 ): Promise<Result> {
   return db.transaction().execute(async (trx) => {
     const locked = await lockAndReadUser(trx, user.id)
     if (!locked) throw apiError('user_not_found')
+    if (isBanned(locked, now())) throw apiError('user_banned')
     const live = await lockSession(trx, session.id)
     if (!live) throw apiError('session_not_found')
     return work(trx, { user: locked, session: { id: session.id, ...live } })

@@ -36,8 +36,8 @@ export interface HeldProof {
 
 /**
  * Stores a session, the time of the sign-in, the audit entry and the event in one statement. False when the user was
- * deleted, no longer has the proof, or is not the one that the event shows. All wait for the user's row, so a password
- * change also ends a concurrent sign-in.
+ * deleted or banned, no longer has the proof, or is not the one that the event shows. All wait for the user's row, so a
+ * ban or a password change also ends a concurrent sign-in.
  */
 export async function insertSession(
   db: Kysely<DB>,
@@ -102,8 +102,9 @@ const isAsRead = ({ updatedAt, factors }: ToldSession) => sql`
   and factors is not distinct from ${factors}::jsonb`
 
 /** Matches the user who may sign in. */
-const isAdmitted = ({ userId, verifiedHash }: OpenedSession) => sql`
-  id = ${userId} and deleted_at is null and (${verifiedHash}::text is null or password_hash = ${verifiedHash}::text)`
+const isAdmitted = ({ userId, verifiedHash, now }: OpenedSession) => sql`
+  id = ${userId} and deleted_at is null and (banned_until is null or banned_until <= ${now})
+  and (${verifiedHash}::text is null or password_hash = ${verifiedHash}::text)`
 
 const signIn = ({ now }: OpenedSession) =>
   sql`update ${sql.table('users')} account set last_sign_in_at = ${now}, updated_at = ${now}`

@@ -31,8 +31,8 @@ interface SignInProof extends HeldProof {
 
 /**
  * Signs a user in: creates a session and its tokens; `audited` is stored with it. A trusted device makes it one of
- * aal2. Throws invalid_credentials when the user was deleted, the password changed or the passkey is used up. Throws
- * email_not_confirmed or phone_not_confirmed for a pending account.
+ * aal2. Throws invalid_credentials when the user was deleted or banned since it was read, the password changed or the
+ * passkey is used up. Throws email_not_confirmed or phone_not_confirmed for a pending account.
  */
 export async function startSession(
   deps: Asking<SessionDeps & DeviceDeps>,

@@ -444,6 +444,28 @@ describe('signing in', () => {
     expect(await noticesTo(passkey.userId)).not.toContain('passkey_copied_notification')
   })
 
+  test('that waits for a ban is refused, as one by password is', async () => {
+    const email = 'banned-meanwhile@example.com'
+    const passkey = await withPasskey(service, {}, email)
+    const asked = await ask(service)
+    const answers = await whileLocked(
+      passkey.userId,
+      2,
+      () => [
+        prove(service, asked.body.challenge_id, assertion(asked, passkey)),
+        service.post('/token?grant_type=password', { email, password: 'correct horse' }),
+      ],
+      (query) => {
+        const end = new Date(service.clock.now().getTime() + 3_600_000).toISOString()
+        return query('update users set banned_until = $2 where id = $1', [passkey.userId, end])
+      },
+    )
+    expect(answers.map(({ status, body }) => [status, body.error_code])).toEqual([
+      [403, 'user_banned'],
+      [400, 'user_banned'],
+    ])
+  })
+
   test('by a copied key waits for its user before it locks the passkey, as all flows do', async () => {
     const passkey = await withPasskey(service, {}, 'copied-and-locked@example.com')
     expect((await signIn(service, passkey, { counter: 7 })).status).toBe(200)

@@ -10,6 +10,7 @@ import type { SessionBody } from '../../core/sessions/issue-tokens.ts'
 import { type Client, startSession } from '../../core/sessions/start-session.ts'
 import { isBanned } from '../../core/users/is-banned.ts'
 import { isPending } from '../../core/users/proven-addresses.ts'
+import { readAgain } from '../../core/users/read-again.ts'
 import { lockUser, type User } from '../../core/users/users.store.ts'
 import { type Assertion, checkAssertion, isKeyResponse, USER_VERIFICATION } from '../../core/webauthn/ceremony.ts'
 import { UUID } from '../../db/uuid.ts'
@@ -43,8 +44,7 @@ export async function signInWithPasskey(deps: Deps, log: RefusalLog, given: Pass
   const challenge = await takeChallenge(deps, ['authentication'], challengeId)
   if (!isKeyResponse(credential, 'request')) throw malformedCredential()
   const { passkey, user, assertion } = await requireAsserted(deps, challenge, credential)
-  if (isPending(user)) throw apiError(user.email ? 'email_not_confirmed' : 'phone_not_confirmed', { status: 403 })
-  if (isBanned(user, deps.now())) throw apiError('user_banned')
+  requireMaySignIn(deps, user)
   if (isSpent(passkey, assertion)) {
     await warnOfCopy(deps, log, { passkey, user, acceptLanguage })
     throw apiError('webauthn_verification_failed')
@@ -59,16 +59,29 @@ export async function signInWithPasskey(deps: Deps, log: RefusalLog, given: Pass
   })
   const use = { id, signCount: assertion.counter, backedUp: assertion.isBackedUp }
   const proof = { identityId: id, aal: isTwoFactors ? 'aal2' : 'aal1', passkey: use } as const
-  const session = withHooksIn(deps, log, (asking, trx) =>
-    startSession(asking, trx ?? deps.db, user, 'passkey', given.client, audited, proof),
+  const currentUser = readAgain(user, (current) => requireMaySignIn(deps, current))
+  const session = withHooksIn(
+    deps,
+    log,
+    async (asking, trx) => {
+      const current = await currentUser(trx ?? deps.db)
+      return startSession(asking, trx ?? deps.db, current, 'passkey', given.client, audited, proof)
+    },
+    { writesOnce: given.client.device === undefined },
   )
   return session.catch(async (error) => {
     if (!(error instanceof ApiError && error.code === 'invalid_credentials')) throw error
-    // Another answer with this count came first, or the passkey was removed: that one has no copy.
+    // The user was banned, another answer with this count came first, or the passkey was removed: that has no copy.
     const left = await findOwned(deps.db, { userId: user.id, credentialId: credential.id })
+    if (left) requireMaySignIn(deps, left.user)
     if (left && isSpent(left.passkey, assertion)) await warnOfCopy(deps, log, { ...left, acceptLanguage })
     throw apiError('webauthn_verification_failed')
   })
+}
+
+function requireMaySignIn({ now }: Deps, user: User): void {
+  if (isPending(user)) throw apiError(user.email ? 'email_not_confirmed' : 'phone_not_confirmed', { status: 403 })
+  if (isBanned(user, now())) throw apiError('user_banned')
 }
 
 async function requireAsserted(deps: Deps, challenge: Buffer, credential: AuthenticationResponseJSON) {

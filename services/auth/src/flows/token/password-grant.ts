@@ -1,7 +1,6 @@
 import { ApiError } from '@services/common/errors'
-import type { Kysely, Transaction } from 'kysely'
 import { type AuditLog, pendingAudit } from '../../core/audit/audit.ts'
-import { type Asking, withHooksIn } from '../../core/hooks/questions.ts'
+import { withHooksIn } from '../../core/hooks/questions.ts'
 import { MAX_PASSWORD_BYTES } from '../../core/passwords/password-rules.ts'
 import { reportWeaknesses } from '../../core/passwords/require-strong-password.ts'
 import type { SessionBody } from '../../core/sessions/issue-tokens.ts'
@@ -9,15 +8,9 @@ import { type Client, startSession } from '../../core/sessions/start-session.ts'
 import type { Address } from '../../core/users/address.ts'
 import { isClaimedPassword } from '../../core/users/address-claims.ts'
 import { isBanned } from '../../core/users/is-banned.ts'
-import {
-  findPasswordHash,
-  findUserByAddress,
-  findUserById,
-  replaceHash,
-  type User,
-} from '../../core/users/users.store.ts'
+import { readAgain } from '../../core/users/read-again.ts'
+import { findPasswordHash, findUserByAddress, replaceHash, type User } from '../../core/users/users.store.ts'
 import { reportLock } from '../../core/webhooks/locked-out.ts'
-import type { DB } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { hidePasswordAttempt, showPasswordAttempt } from './password-verification.ts'
@@ -64,15 +57,17 @@ export async function signInWithPassword(deps: Deps, log: AuditLog, input: Passw
 
   const hash = password_hash as string
   const audited = pendingAudit(deps, log, { action: 'login', actor: user, traits: { provider: channel } })
-  const start = (verifiedHash: string) => {
-    let runs = 0
-    const signIn = async (asking: Asking<Deps>, trx: Transaction<DB> | undefined) => {
-      const db = trx ?? deps.db
-      const current = runs++ === 0 ? user : await findCurrent(deps, db, user, channel)
-      return startSession(asking, db, current, 'password', input.client, audited, { verifiedHash })
-    }
-    return withHooksIn(deps, log, signIn, { writesOnce: input.client.device === undefined })
-  }
+  const currentUser = readAgain(user, (current) => requireMaySignIn(deps, current, channel))
+  const start = (verifiedHash: string) =>
+    withHooksIn(
+      deps,
+      log,
+      async (asking, trx) => {
+        const current = await currentUser(trx ?? deps.db)
+        return startSession(asking, trx ?? deps.db, current, 'password', input.client, audited, { verifiedHash })
+      },
+      { writesOnce: input.client.device === undefined },
+    )
   const [session, weakness] = await Promise.all([
     startWithCurrentHash(deps, user.id, { hash, password: input.password }, start),
     reportWeaknesses(deps, input.password, user.email),
@@ -87,15 +82,10 @@ function requireMaySignIn({ now }: Deps, user: User, channel: Address['channel']
   if (!user[`${channel}_confirmed_at`]) throw apiError(`${channel}_not_confirmed`)
 }
 
-/** Reads the user again: rights may be revoked while a hook is asked. */
-async function findCurrent(deps: Deps, db: Kysely<DB>, { id }: User, channel: Address['channel']): Promise<User> {
-  const user = await findUserById(db, id)
-  if (!user) throw apiError('invalid_credentials')
-  requireMaySignIn(deps, user, channel)
-  return user
-}
-
-/** Starts with the verified hash or, if a parallel sign-in has replaced it, with its successor of the same password. */
+/**
+ * Starts with the verified hash. After a refusal starts again with the present one, if it is of the same password. Then
+ * a parallel sign-in has replaced the hash, or the user was banned, which the next reading shows.
+ */
 async function startWithCurrentHash(
   { db, passwords }: Deps,
   userId: string,
@@ -108,7 +98,7 @@ async function startWithCurrentHash(
     // Another failure, a hook's for one, says nothing of the hash, and reading it takes a connection.
     if (!(refusal instanceof ApiError && refusal.code === 'invalid_credentials')) throw refusal
     const current = await findPasswordHash(db, userId)
-    if (current === hash || !(await passwords.verify(current, password))) throw refusal
+    if (current !== hash && !(await passwords.verify(current, password))) throw refusal
     return start(current as string)
   }
 }
