@@ -14,7 +14,7 @@ import { NIL_UUID } from './db/uuid.ts'
 import { type Deps, SCHEMA } from './deps.ts'
 import { startUp } from './start.ts'
 
-export type CommandDeps = Pick<Deps, 'config' | 'log' | 'db' | 'now' | 'newRowId'> & { operator: Actor }
+export type CommandDeps = Pick<Deps, 'config' | 'log' | 'db' | 'now' | 'newRowId' | 'events'> & { operator: Actor }
 
 /**
  * Runs a command on the migrated database; `statementWithinMs` permits slower statements than a request's. One that
@@ -27,9 +27,10 @@ export async function onDatabase<Result>(
   const { config, log } = startUp({ toStderr: true })
   const options = { ...config.database, ...how, applicationName: 'auth cli', log, tables: TABLES }
   return withDatabase<DB, Result>(options, async (db) => {
-    const deps = { config, log, db, now: () => new Date(), newRowId: (): string => randomUUIDv7() }
+    const made = { config, log, db, now: () => new Date(), newRowId: (): string => randomUUIDv7() }
+    const deps = { ...made, events: recordEvents(made) }
     // A database that is not migrated yet has no receiver.
-    const refreshed = changesNothing ? undefined : recordEvents(deps).refresh()
+    const refreshed = changesNothing ? undefined : deps.events.refresh()
     await refreshed?.catch((error) => {
       if (!isMissingTable(error)) throw error
     })

@@ -6,6 +6,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { wantsEvent } from '../src/db/watched-users.ts'
 import { deleteExpired } from '../src/housekeeping.ts'
 import { authHere } from './command-line.ts'
+import { importLines } from './import-lines.ts'
 import { startTestService, type TestService } from './service.ts'
 import { addPausedReceiver, storedEvents } from './upstreams/paused-receiver.ts'
 
@@ -287,4 +288,14 @@ test('replicas learn from a notification what receivers want, and write the even
   await create()
   expect((await storedEvents(service)).map(({ event }) => event)).toEqual(['user.created', 'user.created'])
   for (const replica of replicas) await replica.close()
+})
+
+test('an import learns before each batch what receivers want', async () => {
+  await addPausedReceiver(service, ['user.created'])
+  const { events, pool } = service.deps
+  await pool.query(`update webhooks set disabled_reason = 'gone'`)
+  await events.refresh()
+  await pool.query('update webhooks set disabled_reason = null')
+  await importLines(service, [{ email: newEmail() }])
+  expect((await storedEvents(service)).map(({ event }) => event)).toEqual(['user.created'])
 })

@@ -4,6 +4,7 @@
 import { createHash } from 'node:crypto'
 import type { Kysely } from 'kysely'
 import { type Actor, type AuditDeps, type AuditLog, audit } from '../../core/audit/audit.ts'
+import type { EventRecorder } from '../../core/webhooks/record-events.ts'
 import type { DB } from '../../db/tables.ts'
 import { beginCreation } from '../../db/watched-users.ts'
 import { type ExistingUser, findExisting, type ImportedUser, insertUsers } from './import-users.store.ts'
@@ -20,6 +21,8 @@ export interface ImportSummary {
 export interface ImportOptions extends LineDefaults, AuditDeps {
   db: Kysely<DB>
   log: AuditLog
+  /** Read again before each batch: an import may run for hours, and no notification reaches it. */
+  events: Pick<EventRecorder, 'refresh'>
   actor: Actor
   /** Checks everything against the database and rolls back. */
   dryRun: boolean
@@ -54,7 +57,7 @@ export async function importUsers(options: ImportOptions, input: AsyncIterable<U
     const users = [...batch.values()]
     batch.clear()
     characters = 0
-    running = insertBatch(run, users).then(() => options.onProgress(summary))
+    running = importBatch(run, users).then(() => options.onProgress(summary))
     // Awaited before the next one; without a handler until then, a rejection would end the process.
     running.catch(() => {})
   }
@@ -101,9 +104,14 @@ function readUser(line: Line, options: ImportOptions): ImportedUser | { problem:
   }
 }
 
+async function importBatch(run: Run, users: ImportedUser[]): Promise<void> {
+  if (users.length === 0) return
+  if (!run.dryRun) await run.events.refresh()
+  await insertBatch(run, users)
+}
+
 /** Finds a line that the database refuses by halving the batch. */
 async function insertBatch(run: Run, users: ImportedUser[]): Promise<void> {
-  if (users.length === 0) return
   const inserted = await tryInsert(run, users)
   if (inserted) {
     const others = users.filter(({ user }) => !inserted.has(user.id))
