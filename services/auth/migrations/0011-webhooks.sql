@@ -43,8 +43,9 @@ create table {{prefix}}webhook_deliveries (
   position bigint generated always as identity,
   user_id uuid,
   event text not null,
-  -- Without personal data once the user is deleted.
   data jsonb not null,
+  -- The user is deleted, and `data` has no personal data any more.
+  is_erased boolean not null default false,
   -- The `user` of the event, where `data` has none. Its row has the same created_at.
   event_user_id uuid,
   state text not null default 'waiting' check (state in ('waiting', 'delivered', 'failed')),
@@ -66,6 +67,6 @@ create index {{prefix}}webhook_deliveries_waiting_idx
 create index {{prefix}}webhook_deliveries_user_order_idx
   on {{prefix}}webhook_deliveries (webhook_id, user_id, position) where state = 'waiting';
 -- Erasure.
-create index {{prefix}}webhook_deliveries_user_id_idx on {{prefix}}webhook_deliveries (user_id);
+create index {{prefix}}webhook_deliveries_user_id_idx on {{prefix}}webhook_deliveries (user_id) where not is_erased;
 -- Housekeeping and replay.
 create index {{prefix}}webhook_deliveries_created_at_idx on {{prefix}}webhook_deliveries (created_at);

@@ -29,6 +29,7 @@ import {
 } from './core/webhooks/unwanted-deliveries.store.ts'
 import { deleteUnset } from './core/webhooks/webhooks.store.ts'
 import { deleteDecoys } from './db/decoy-rows.store.ts'
+import { eraseEventsOfDeleted } from './db/erased-events.store.ts'
 import { TRY_FOR_MS } from './db/events.store.ts'
 import { claimRun, isRunDue, setDue } from './db/shared-runs.store.ts'
 import type { Deps } from './deps.ts'
@@ -56,6 +57,9 @@ const DAY_MS = 86_400_000
  * Longest interval of searches that read every old row, also those that stay; shorter limits are searched for as often.
  */
 const SEARCH_EVERY_SECONDS = 86_400
+
+/** Interval of the search for events of deleted users, which reads a row of each user that has events. */
+const ERASE_EVERY_MS = 3_600_000
 
 /** Time without a sign of life after which another process takes over such a search. */
 const TAKEN_OVER_MS = 3_600_000
@@ -103,6 +107,9 @@ function kindsOf(deps: Deps, log: Logger): Kinds {
       begin: () => repeatBatch((limit) => failForgotten(db, ago(KEEP_SECONDS), now(), limit)),
     },
     'given up events': { begin: () => repeatBatch((limit) => failUnwanted(db, now(), limit)) },
+    'events of deleted users': {
+      begin: () => byOneProcess(deps, 'events of deleted users', ERASE_EVERY_MS, () => eraseEventsOfDeleted(db)),
+    },
     'old events': { begin: () => deleteOldDeliveries(db, ago(webhooks.keepSeconds)) },
     'users of old events': { begin: () => deleteOldEventUsers(db, ago(webhooks.keepSeconds)) },
     'webhook without settings': { begin: () => deleteUnset(db, ago(TRY_FOR_MS / 1000)) },

@@ -5,6 +5,7 @@ import { statementsOf } from '@services/common/testing/database/statements'
 import pg from 'pg'
 import { expect, vi } from 'vitest'
 import { deleteExpired } from '../src/housekeeping.ts'
+import { remove } from './admin.ts'
 import { type TestService, test } from './service.ts'
 import { addPausedReceiver, storedEvents } from './upstreams/paused-receiver.ts'
 
@@ -67,10 +68,10 @@ test('a sign-in, a refresh and GET /user send as many as without a receiver', as
   expect(created.length).toBeGreaterThan(0)
 })
 
-/** Leaves one receiver, of these events. */
-async function onlyReceiver(service: TestService, events: string[]): Promise<void> {
+/** Leaves one receiver, of these events; returns its id. */
+async function onlyReceiver(service: TestService, events: string[]): Promise<string> {
   await service.deps.pool.query('delete from webhooks; delete from webhook_deliveries; delete from event_users')
-  await addPausedReceiver(service, events)
+  return addPausedReceiver(service, events)
 }
 
 const addSessions = (service: TestService, userId: string, count: number) =>
@@ -146,4 +147,42 @@ test('expired sessions of a user, however many, delay those of no other user', a
   const events = (await storedEvents(service)).map(({ user_id, data }) => [user_id, data.reason])
   const expected = [one, ...Array(451).fill(many)].map(({ userId }) => [userId, 'expired'])
   expect(events.filter(([userId]) => userId === many.userId || userId === one.userId)).toEqual(expected)
+})
+
+test('a deletion erases a thousand events and housekeeping the rest, however many there are', async ({ service }) => {
+  const { userId } = await service.signedIn('much-told@example.com')
+  const id = await onlyReceiver(service, ['user.deleted'])
+  await service.deps.pool.query(
+    `with event as (
+       insert into event_users (id, user_id, data, created_at)
+       select gen_random_uuid(), $1, '{"email": "much-told@example.com"}', $2 from generate_series(1, 2500) returning id
+     )
+     insert into webhook_deliveries
+       (webhook_id, id, user_id, event, data, event_user_id, state, give_up_at, created_at)
+     select $3, id, $1, 'session.ended', '{"session": {"ip": "192.0.2.1"}}', id, 'delivered', $2, $2 from event`,
+    [userId, service.clock.now(), id],
+  )
+  const left = async () => {
+    const { rows } = await service.deps.pool.query(
+      `select (select count(*)::integer from event_users where user_id = $1) as users, count(*)::integer as events
+       from webhook_deliveries where user_id = $1 and data -> 'session' ? 'ip'`,
+      [userId],
+    )
+    return rows[0]
+  }
+  const texts = await statementsOf(() => remove(service, `/admin/users/${userId}`, service.admin))
+  expect(texts.filter((text) => text.includes('delete from "event_users"'))).toHaveLength(1)
+  expect(await left()).toEqual({ users: 1_500, events: 1_500 })
+  service.clock.advance({ seconds: 3_600 })
+  await deleteExpired(service.deps, service.deps.log)
+  expect(await left()).toEqual({ users: 0, events: 0 })
+})
+
+test('a change stores no user for receivers that are gone before this process knows', async ({ service }) => {
+  const { userId } = await service.signedIn('not-wanted@example.com')
+  await onlyReceiver(service, ['user.updated'])
+  await service.deps.pool.query(`update webhooks set events = '{user.deleted}'`)
+  const change = { user_metadata: { name: 'Ada' } }
+  expect((await service.put(`/admin/users/${userId}`, change, service.admin)).status).toBe(200)
+  expect((await service.deps.pool.query('select from event_users')).rowCount).toBe(0)
 })

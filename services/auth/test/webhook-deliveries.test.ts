@@ -10,6 +10,7 @@ import { restartSince } from '../src/core/webhooks/deliveries.store.ts'
 import { startDispatcher } from '../src/core/webhooks/dispatcher.ts'
 import { deleteOrphans } from '../src/core/webhooks/unwanted-deliveries.store.ts'
 import type { DB } from '../src/db/tables.ts'
+import { type UserWatch, watchUsers } from '../src/db/watched-users.ts'
 import { deleteExpired } from '../src/housekeeping.ts'
 import { remove } from './admin.ts'
 import { startTestService, type TestService } from './service.ts'
@@ -277,6 +278,32 @@ test('the user of events stays while one of them waits, however short the log is
   await expect.poll(() => states(id)).toEqual(['delivered'])
   expect(events().at(-1)).toMatchObject({ type: 'user.confirmed', data: { user: { email } } })
   await deleteExpired(short.deps, service.deps.log)
+  expect(await shownUsers()).toBe(0)
+})
+
+test.for<[string, (userId: string) => Promise<unknown>]>([
+  [
+    'a process that knows of no receiver',
+    async (userId) => {
+      watchUsers(service.deps.db, { isOn: () => false } as UserWatch)
+      await remove(service, `/admin/users/${userId}`, service.admin, {})
+      await service.deps.events.refresh()
+      expect(await shownUsers()).toBe(0)
+    },
+  ],
+  ['a statement of the operator', (userId) => service.deps.pool.query('delete from users where id = $1', [userId])],
+])('events of a user whom %s deleted are sent and kept without personal data', async ([, deleteUser]) => {
+  const { id } = await register(receiver.url, ['user.created'])
+  const userId = await newUser()
+  await deleteUser(userId)
+  dispatch()
+  await expect.poll(() => states(id)).toEqual(['delivered'])
+  expect(events()).toMatchObject([{ type: 'user.created', data: { user: { id: userId } } }])
+  expect(receiver.received[0]?.body).not.toContain('@')
+  service.clock.advance({ seconds: HOUR })
+  await deleteExpired(service.deps, service.deps.log)
+  const { rows } = await service.deps.pool.query('select data from webhook_deliveries')
+  expect(rows).toEqual([{ data: { user: { id: userId } } }])
   expect(await shownUsers()).toBe(0)
 })
 

@@ -575,6 +575,17 @@ test.for<[string, object]>([
   expect(shown.rowCount).toBe(0)
 })
 
+test('the event of a soft deletion is still that after a hard one', async () => {
+  const { userId } = await byUser()
+  const deleted = async (how = {}) => {
+    await remove(service, `/admin/users/${userId}`, service.admin, how)
+    return (await storedEvents(service)).findLast(({ user_id: id, event }) => id === userId && event === 'user.deleted')
+  }
+  const event = await deleted({ should_soft_delete: true })
+  expect(event?.data).toEqual({ user: { id: userId }, soft: true })
+  expect(await deleted()).toEqual(event)
+})
+
 test.for<[string, string, () => Promise<{ userId: string; act: () => Promise<unknown> }>]>([
   [
     'a sign-in',

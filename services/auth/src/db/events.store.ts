@@ -25,6 +25,8 @@ export interface EventUser {
   id: string
   userId: string
   data: object
+  /** Names of its events in the transaction. */
+  events: Set<string>
 }
 
 /** Ended sessions of a user, as a JSON array. */
@@ -63,7 +65,7 @@ export const insertEvents = ({ from, id, userId, event, data, eventUserId, now, 
   from ${from}, ${sql.table('webhooks')} receiver
   where ${wants(event)}`
 
-/** Inserts events in this order, and the users that they show. */
+/** Inserts events in this order, and the users that they show, unless no receiver wants any event of them any more. */
 export async function storeEvents(
   db: Kysely<DB>,
   events: readonly EventOfUser[],
@@ -86,11 +88,13 @@ export async function storeEvents(
 
 const insertUsers = (users: readonly EventUser[], now: Date) => {
   if (users.length === 0) return sql``
-  const rows = users.map(({ id, userId, data }) => ({ id, user_id: userId, data }))
+  const rows = users.map(({ id, userId, data, events }) => ({ id, user_id: userId, data, events: [...events] }))
   return sql`with shown as (
     insert into ${sql.table('event_users')} (id, user_id, data, created_at)
     select id, user_id, data, ${now}::timestamptz
-    from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as given (id uuid, user_id uuid, data jsonb)
+    from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as given (id uuid, user_id uuid, data jsonb, events text[])
+    where exists (
+      select from unnest(given.events) event (name), ${sql.table('webhooks')} receiver where ${wants(sql`event.name`)})
   )`
 }
 

@@ -445,6 +445,7 @@ interface WebhookDeliveriesTable {
   user_id: string | null
   event: string
   data: MetadataColumn
+  is_erased: Generated<boolean>
   event_user_id: string | null
   state: Generated<DeliveryState>
   attempts: Generated<number>

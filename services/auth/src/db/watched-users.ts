@@ -10,8 +10,6 @@ export type Note =
   /** Sessions of the user that have ended, as a JSON array. */
   | { userId: string; endedSessions: string; count: number }
   | { userId: string; newSession: object }
-  /** The user is deleted or anonymised. */
-  | { userId: string; isDeleted: true }
   /** An event beside the differences. */
   | { userId: string | null; event: string; about: object }
 

@@ -1,9 +1,10 @@
 import { BATCH } from '@services/common/housekeeping/delete-in-batches'
 import { type Kysely, sql, type Transaction } from 'kysely'
 import { deleteSessions } from '../../db/ended-sessions.store.ts'
+import { eraseEvents } from '../../db/erased-events.store.ts'
 import type { Position } from '../../db/position.ts'
 import type { DB } from '../../db/tables.ts'
-import { beginChanges, isWatched, noteChange, wantsEvent } from '../../db/watched-users.ts'
+import { beginChanges, isWatched, wantsEvent } from '../../db/watched-users.ts'
 
 /**
  * Deletes idle anonymous users, in order of age: no change, sign-in or refresh since `idleSince`. A user who returns at
@@ -16,7 +17,7 @@ export async function* deleteIdleAnonymousUsers(db: Kysely<DB>, idleSince: Date)
   if (isWatched(db)) return yield* deleteWithEvents(db, idleSince)
   for (let after: Position | undefined; ; ) {
     const isNext = after ? sql`and (created_at, id) > (${after.created_at}::timestamptz, ${after.id}::uuid)` : sql``
-    const { rows } = await sql<Position & { seen: number; deleted: number }>`
+    const { rows } = await sql<Position & { seen: number; deleted: string[] }>`
       with scanned as materialized (
         select id, created_at from ${users}
         where is_anonymous and created_at < ${idleSince} ${isNext}
@@ -35,11 +36,12 @@ export async function* deleteIdleAnonymousUsers(db: Kysely<DB>, idleSince: Date)
         returning id
       )
       select id, created_at::text, (select count(*)::integer from scanned) as seen,
-        (select count(*)::integer from gone) as deleted
+        array(select id from gone) as deleted
       from scanned order by scanned.created_at desc, id desc limit 1`.execute(db)
     const [last] = rows
     if (!last) return
-    yield last.deleted
+    await eraseEvents(db, last.deleted)
+    yield last.deleted.length
     if (last.seen < BATCH) return
     after = last
   }
@@ -79,7 +81,7 @@ async function deleteIdle(trx: Transaction<DB>, ids: readonly string[], idleSinc
     select id from ${users} where id = any (${lockedIds}::uuid[]) and not ${isUsed}`.execute(trx)
   const idleIds = idle.rows.map(({ id }) => id)
   await beginChanges(trx, idleIds)
-  for (const userId of idleIds) await noteChange(trx, { userId, isDeleted: true })
+  await eraseEvents(trx, idleIds)
   if (wantsEvent(trx, 'session.ended')) await deleteSessions(trx, sql`user_id = any (${idleIds}::uuid[])`)
   await sql`delete from ${users} where id = any (${idleIds}::uuid[])`.execute(trx)
   return idleIds.length

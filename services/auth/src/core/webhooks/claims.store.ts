@@ -1,4 +1,5 @@
 import { type Kysely, type Selectable, sql } from 'kysely'
+import { erasedData, isDeletedUser } from '../../db/erased-events.store.ts'
 import type { DB } from '../../db/tables.ts'
 import type { Delivery } from './deliveries.store.ts'
 
@@ -26,6 +27,8 @@ export const READ_AT_ONCE = 100
  * Deliveries that wait behind the first of their user are put off, as otherwise each claim would pass them again. The
  * end of the first brings the next one forward; if that is lost, they are due again after its lease or wait. `putOff`
  * counts them: the deliveries behind them have not been read.
+ *
+ * An event of a deleted user is without personal data here, although its row may still have some.
  *
  * Rows are locked and changed by their place in the table: the planner knows no number of rows here. A join might read
  * all deliveries, also the delivered ones.
@@ -71,7 +74,8 @@ export async function claimDue(
       update ${deliveries} delivery set attempts = delivery.attempts + 1, next_at = ${leaseUntil}, is_running = true
       where delivery.ctid = any (array(select tid from chosen))
       returning delivery.webhook_id, delivery.id, delivery.user_id, delivery.event, delivery.attempts,
-        case when delivery.event_user_id is null then delivery.data
+        case when delivery.user_id is not null and ${isDeletedUser('delivery.user_id')} then ${erasedData('delivery')}
+          when delivery.event_user_id is null then delivery.data
           else delivery.data || jsonb_build_object('user', (select shown.data from ${users} shown
             where shown.id = delivery.event_user_id)) end as data,
         delivery.created_at

@@ -188,32 +188,6 @@ export async function listDeliveries(
   return query.orderBy('id', 'desc').limit(limit).execute()
 }
 
-/**
- * Removes personal data from the events of deleted users, also from those on their way: ids and kinds stay. Deliveries
- * are locked in the order of their keys, as by all that wait for locks of several.
- */
-export async function eraseEvents(db: Kysely<DB>, userIds: readonly string[]): Promise<void> {
-  const kept = Object.entries({
-    session: ['id'],
-    identity: ['identity_id', 'provider'],
-    factor: ['id', 'factor_type'],
-    passkey: ['id'],
-    message: ['id', 'channel', 'kind'],
-  }).map(([name, members]) => {
-    const pairs = members.map((member) => sql`${member}::text, data -> ${name}::text -> ${member}::text`)
-    return sql`${name}::text, case when data ? ${name}::text then jsonb_build_object(${sql.join(pairs)}) end`
-  })
-  const deliveries = sql.table('webhook_deliveries')
-  await sql`
-    with own as materialized (
-      select webhook_id, id from ${deliveries} where user_id = any (${userIds}::uuid[])
-      order by webhook_id, id for update
-    ), shown as (delete from ${sql.table('event_users')} where user_id = any (${userIds}::uuid[]))
-    update ${deliveries} delivery set event_user_id = null, data = jsonb_strip_nulls(jsonb_build_object(
-      'user', jsonb_build_object('id', user_id), 'reason', data -> 'reason', ${sql.join(kept)}))
-    from own where delivery.webhook_id = own.webhook_id and delivery.id = own.id`.execute(db)
-}
-
 /** Finds the time of the newest such event of the user, for any receiver. Undefined if there is none since. */
 export async function findEventTime(
   db: Kysely<DB>,
@@ -225,6 +199,7 @@ export async function findEventTime(
     .selectFrom('webhook_deliveries')
     .select('created_at')
     .where('user_id', '=', userId)
+    .where(sql<boolean>`not is_erased`)
     .where('event', '=', event)
     .where('created_at', '>', since)
     .orderBy('created_at', 'desc')

@@ -58,7 +58,6 @@ export function recordEvents(deps: RecorderDeps) {
       if ('sessionsEnd' in note) record.reasons.set(note.userId, note.sessionsEnd)
       else if ('endedSessions' in note) record.ended.push(note)
       else if ('newSession' in note) record.created.push(note)
-      else if ('isDeleted' in note) record.deleted.add(note.userId)
       else record.notes.push(note)
     },
     tell,

@@ -7,14 +7,13 @@ export type Webhook = Selectable<DB['webhooks']>
 /** Topic that is announced when a receiver is added, changed or deleted. */
 export const RECEIVERS = 'webhooks'
 
-/** Finds what all receivers want, and whether there are events that a deletion of their user must reduce to ids. */
+/** Finds what all receivers want, and whether there are events, which the dispatcher may have to send. */
 export async function findWanted(db: Kysely<DB>): Promise<{ wanted: string[]; hasEvents: boolean }> {
   const { rows } = await sql<{ wanted: string[]; hasEvents: boolean }>`
     select array(
         select distinct unnest(events) from ${sql.table('webhooks')} where disabled_reason is distinct from 'gone'
       ) as wanted,
-      exists (select from ${sql.table('webhook_deliveries')}) or exists (select from ${sql.table('event_users')})
-        as "hasEvents"`.execute(db)
+      exists (select from ${sql.table('webhook_deliveries')}) as "hasEvents"`.execute(db)
   return rows[0] ?? { wanted: [], hasEvents: false }
 }
 

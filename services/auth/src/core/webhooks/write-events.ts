@@ -8,7 +8,6 @@ import type { Note, SessionEnd } from '../../db/watched-users.ts'
 import type { AcceptDeps } from '../sessions/accepted-session.ts'
 import { registeredBodies } from '../sessions/user-answers.ts'
 import type { UserBody } from '../users/user-shape.ts'
-import { eraseEvents } from './deliveries.store.ts'
 import { differences, isLeft, OF_CREATION, reasonOfEnd, type Told } from './differences.ts'
 import { readUserStates, type UserState } from './user-state.store.ts'
 
@@ -20,12 +19,11 @@ export interface Recorded {
   reasons: Map<string, SessionEnd>
   ended: NoteWith<'endedSessions'>[]
   created: NoteWith<'newSession'>[]
-  deleted: Set<string>
   notes: NoteWith<'event'>[]
 }
 
 export const noRecord = (): Recorded => ({
-  ...{ begun: new Map(), reasons: new Map(), deleted: new Set() },
+  ...{ begun: new Map(), reasons: new Map() },
   ...{ ended: [], created: [], notes: [] },
 })
 
@@ -40,7 +38,6 @@ const USERS_AT_ONCE = 100
 
 /** Returns whether there were events. */
 export async function writeEvents(deps: WriteDeps, trx: Transaction<DB>, record: Recorded): Promise<boolean> {
-  if (record.deleted.size > 0) await eraseEvents(trx, [...record.deleted])
   const wanted = onlyWanted(deps, record)
   const others = [...wanted.notes, ...wanted.ended, ...wanted.created].flatMap(({ userId }) => userId ?? [])
   const userIds = [...new Set([...wanted.begun.keys(), ...others])]
@@ -80,15 +77,16 @@ async function writeGroup(deps: WriteDeps, trx: Transaction<DB>, record: Recorde
   const { before, after } = await readStates(deps, trx, record)
   const shown = new Map<string, EventUser>()
   /** Returns the id of the stored user; null for a deleted one, whose events have its id alone. */
-  const show = (userId: string): string | null => {
+  const show = (userId: string, event: string): string | null => {
     const told = after(userId)
     if (!isLeft(told)) return null
-    const user = shown.get(userId) ?? { id: deps.newRowId(), userId, data: told.body }
+    const user = shown.get(userId) ?? { id: deps.newRowId(), userId, data: told.body, events: new Set() }
     shown.set(userId, user)
+    user.events.add(event)
     return user.id
   }
   const toRow = (userId: string | null, event: string, about: object = {}): EventOfUser => {
-    const eventUserId = userId === null ? null : show(userId)
+    const eventUserId = userId === null ? null : show(userId, event)
     const idAlone = userId !== null && eventUserId === null && { user: { id: userId } }
     return { id: deps.newRowId(), userId, event, data: JSON.stringify({ ...idAlone, ...about }), eventUserId }
   }
@@ -105,9 +103,9 @@ async function writeGroup(deps: WriteDeps, trx: Transaction<DB>, record: Recorde
   const ends = ended.map(({ userId, endedSessions: sessions, count }): EndedSessions => {
     const change = { before: before(userId), after: after(userId) }
     const given = isLeft(change.after) ? record.reasons.get(userId) : undefined
-    return { userId, eventUserId: show(userId), reason: given ?? reasonOfEnd(change), sessions, count }
+    return { userId, eventUserId: show(userId, 'session.ended'), reason: given ?? reasonOfEnd(change), sessions, count }
   })
-  for (const { userId } of created) show(userId)
+  for (const { userId } of created) show(userId, 'session.created')
   await storeEvents(trx, first, [...shown.values()], now)
   for (const parts of together(ends)) {
     const ids = parts.flatMap(({ count }) => Array.from({ length: count }, deps.newRowId))
