@@ -5,6 +5,7 @@ import { type Received, type Receiver, startReceiver } from '@services/common/te
 import { type Kysely, sql } from 'kysely'
 import { Webhook } from 'standardwebhooks'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
+import { deleteIdleAnonymousUsers } from '../src/core/users/anonymous-users.store.ts'
 import { claimDue } from '../src/core/webhooks/claims.store.ts'
 import { restartSince } from '../src/core/webhooks/deliveries.store.ts'
 import { startDispatcher } from '../src/core/webhooks/dispatcher.ts'
@@ -281,15 +282,27 @@ test('the user of events stays while one of them waits, however short the log is
   expect(await shownUsers()).toBe(0)
 })
 
+/** Deletes as a process does that has not read the receivers. */
+async function unaware(deleteUser: () => Promise<unknown>): Promise<void> {
+  watchUsers(service.deps.db, { isOn: () => false } as UserWatch)
+  await deleteUser()
+  await service.deps.events.refresh()
+  expect(await shownUsers()).toBe(0)
+}
+
 test.for<[string, (userId: string) => Promise<unknown>]>([
   [
     'a process that knows of no receiver',
-    async (userId) => {
-      watchUsers(service.deps.db, { isOn: () => false } as UserWatch)
-      await remove(service, `/admin/users/${userId}`, service.admin, {})
-      await service.deps.events.refresh()
-      expect(await shownUsers()).toBe(0)
-    },
+    (userId) => unaware(() => remove(service, `/admin/users/${userId}`, service.admin, {})),
+  ],
+  [
+    'housekeeping that knows of no receiver',
+    (userId) =>
+      unaware(async () => {
+        await service.deps.pool.query('update users set is_anonymous = true where id = $1', [userId])
+        const idleSince = new Date(service.clock.now().getTime() + 1)
+        for await (const _ of deleteIdleAnonymousUsers(service.deps.db, idleSince));
+      }),
   ],
   ['a statement of the operator', (userId) => service.deps.pool.query('delete from users where id = $1', [userId])],
 ])('events of a user whom %s deleted are sent and kept without personal data', async ([, deleteUser]) => {

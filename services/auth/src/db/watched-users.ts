@@ -48,7 +48,7 @@ const watchOf = (db: Kysely<DB>): UserWatch | undefined => {
 
 export const watchUsers = (db: Kysely<DB>, watch: UserWatch): void => void watches.set(db.getExecutor().adapter, watch)
 
-/** Whether events are wanted or stored, so that a change without a lock must take one. */
+/** Whether events are wanted or stored, as this process knows, so that a change without a lock must take one. */
 export const isWatched = (db: Kysely<DB>): boolean => watchOf(db) !== undefined
 
 /** Whether a receiver wants the event: another one is not worth a statement. */
