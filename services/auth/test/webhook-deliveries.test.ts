@@ -121,6 +121,32 @@ test('two replicas deliver each event once, and those of a user in their order',
   }
 })
 
+test('an event that is put off while the one before it ends is brought forward', async () => {
+  const { pool } = service.deps
+  const { id } = await register()
+  // The end of the attempt stops behind its snapshot, which lacks the event that comes now.
+  await pool.query(`
+    create function stop_ends() returns trigger language plpgsql as $$begin
+      if current_query() like '%last_status%' then perform pg_advisory_xact_lock(1); end if;
+      return null;
+    end$$;
+    create trigger stop_ends before update on webhook_deliveries for each statement execute function stop_ends()`)
+  onTestFinished(async () => void (await pool.query('drop function stop_ends cascade')))
+  const holder = await pool.connect()
+  // Closed, and its lock with it.
+  onTestFinished(() => holder.release(true))
+  await holder.query('select pg_advisory_lock(1)')
+  const user = await newUser()
+  dispatch()
+  await expect.poll(() => countLockWaits(pool)).toBe(1)
+  await change(user, 1)
+  service.deps.events.wake()
+  const now = service.clock.now().toISOString()
+  await expect.poll(async () => (await latest(id)).next_at > now).toBe(true)
+  await holder.query('select pg_advisory_unlock(1)')
+  await expect.poll(() => receiver.received.length).toBe(2)
+})
+
 test('receivers that hang delay no other one', async () => {
   receiver.answer = () => {}
   for (let n = 0; n < 5; n++) await register(receiver.url)

@@ -26,46 +26,41 @@ export const lockAttempt = (
     .forNoKeyUpdate()
     .executeTakeFirst()
 
-/** Facts at the end of an attempt. */
-export interface Ended {
-  /** Failures of the receiver in a row. */
-  failures: number | null
-  /** Id of the user's next delivery that waits. */
-  next_id: string | null
-}
-
-/** Ends the attempt, unless it was lost and another one has begun. */
+/** Ends the attempt, unless it was lost and another one has begun. Returns the failures of the receiver in a row. */
 export async function endAttempt(
   db: Kysely<DB>,
   attempt: Attempt,
   { status, error }: AttemptResult,
   next: { state: 'delivered' | 'failed' } | { nextAt: Date },
-): Promise<Ended | undefined> {
+): Promise<{ failures: number | null } | undefined> {
   const [state, nextAt] = 'state' in next ? [next.state, null] : ['waiting', next.nextAt]
-  const { rows } = await sql<Ended>`
+  const { rows } = await sql<{ failures: number | null }>`
     update ${sql.table('webhook_deliveries')} delivery
     set state = ${state}, next_at = ${nextAt}, is_running = false, last_status = ${status}, last_error = ${error}
     where ${isLastAttempt(attempt)}
     returning
-      (select failures from ${sql.table('webhooks')} receiver where receiver.id = delivery.webhook_id) as failures,
-      (select later.id from ${sql.table('webhook_deliveries')} later
-        where later.webhook_id = delivery.webhook_id and later.user_id = delivery.user_id and later.state = 'waiting'
-          and later.position > delivery.position
-        order by later.position limit 1) as next_id`.execute(db)
+      (select failures from ${sql.table('webhooks')} receiver where receiver.id = delivery.webhook_id) as failures`.execute(
+    db,
+  )
   return rows[0]
 }
 
-/** Makes a delivery due that was put off behind the user's one before. */
-export async function bringNext(db: Kysely<DB>, { webhook_id, id }: DeliveryKey, now: Date): Promise<void> {
-  await db
-    .updateTable('webhook_deliveries')
-    .set({ next_at: now })
-    .where('webhook_id', '=', webhook_id)
-    .where('id', '=', id)
-    .where('state', '=', 'waiting')
-    .where('next_at', '>', now)
-    .where('is_running', '=', false)
-    .execute()
+/**
+ * Makes the user's first delivery due that was put off behind an ended one. A statement of its own: the one that ended
+ * it does not see a delivery that came and was put off while it waited for its row.
+ */
+export async function bringNext(
+  db: Kysely<DB>,
+  { webhook_id, user_id }: Pick<Delivery, 'webhook_id' | 'user_id'>,
+  now: Date,
+): Promise<void> {
+  const deliveries = sql.table('webhook_deliveries')
+  await sql`
+    update ${deliveries} set next_at = ${now}
+    where webhook_id = ${webhook_id} and state = 'waiting' and next_at > ${now} and not is_running and id = (
+      select first.id from ${deliveries} first
+      where first.webhook_id = ${webhook_id} and first.user_id = ${user_id} and first.state = 'waiting'
+      order by first.position limit 1)`.execute(db)
 }
 
 /** Undoes the beginning of attempts that were not made. */

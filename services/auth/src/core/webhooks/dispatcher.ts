@@ -29,7 +29,7 @@ import type { DB } from '../../db/tables.ts'
 import { countWebhookAttempt, countWebhookDisabled } from '../../metrics.ts'
 import type { Encryption } from '../keys/encryption.ts'
 import { type Claimed, claimDue } from './claims.store.ts'
-import { bringForward, bringNext, type Ended, endAttempt, lockAttempt, releaseAttempts } from './deliveries.store.ts'
+import { bringForward, bringNext, endAttempt, lockAttempt, releaseAttempts } from './deliveries.store.ts'
 import type { EventRecorder } from './record-events.ts'
 import { signingSecrets } from './secrets.ts'
 import { failUnwanted } from './unwanted-deliveries.store.ts'
@@ -145,7 +145,7 @@ async function recordDelivery(deps: Deps, attempt: Claimed, result: AttemptResul
   const { db } = deps
   countWebhookAttempt('delivered')
   const ended = await endAttempt(db, attempt, result, { state: 'delivered' })
-  await continueWith(deps, attempt, ended)
+  if (ended) await bringNext(db, attempt, deps.now())
   if (ended?.failures) await endFailures(deps, attempt)
 }
 
@@ -189,7 +189,7 @@ async function recordRefusal(deps: Deps, attempt: Claimed, result: AttemptResult
   } else if (isLast) log.warn(facts, 'event given up: receiver failed for days')
   else log.info(facts, 'event not delivered, will retry')
   if (reason === 'gone') await allBatches((limit) => failUnwanted(db, now, limit))
-  else if (isLast) await continueWith(deps, attempt, ended)
+  else if (isLast && ended) await bringNext(db, attempt, now)
 }
 
 /** The receiver has the address that was asked: the answer of another one says nothing about it. */
@@ -199,10 +199,6 @@ const isAsked = (receiver: Webhook | undefined, { url }: Claimed): receiver is W
 function endOf(receiver: Webhook, result: AttemptResult, now: Date): 'gone' | 'failing' | undefined {
   const reason = reasonToDisable(receiver, result, now)
   return reason === 'failing' && !receiver.enabled ? undefined : reason
-}
-
-async function continueWith({ db, now }: Deps, { webhook_id }: Claimed, ended: Ended | undefined): Promise<void> {
-  if (ended?.next_id) await bringNext(db, { webhook_id, id: ended.next_id }, now())
 }
 
 async function allBatches(batch: (limit: number) => Promise<number>): Promise<void> {

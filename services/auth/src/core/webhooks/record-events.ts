@@ -62,11 +62,17 @@ export function recordEvents(deps: RecorderDeps) {
     },
     tell,
   }
-  const refresh = async () => {
+  const read = async () => {
     const found = await findWanted(deps.db)
     wanted = new Set(found.wanted)
     on = wanted.size > 0 || found.hasEvents
     watchUsers(deps.db, watch)
+  }
+  let reading = Promise.resolve()
+  /** Reads after a read under way, whose older answer would otherwise replace this one. */
+  const refresh = (): Promise<void> => {
+    reading = reading.then(read, read)
+    return reading
   }
   return {
     isOn: watch.isOn,
