@@ -2,7 +2,8 @@
 
 import { countLockWaits } from '@services/common/testing/database/lock-waits'
 import { type Receiver, startReceiver } from '@services/common/testing/http/receiver'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import pg from 'pg'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { wantsEvent } from '../src/db/watched-users.ts'
 import { deleteExpired } from '../src/housekeeping.ts'
 import { authHere } from './command-line.ts'
@@ -288,6 +289,37 @@ test('replicas learn from a notification what receivers want, and write the even
   await create()
   expect((await storedEvents(service)).map(({ event }) => event)).toEqual(['user.created', 'user.created'])
   for (const replica of replicas) await replica.close()
+})
+
+test('a receiver that is added during an earlier read of the receivers is known afterwards', async () => {
+  const { events } = service.deps
+  const [held, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const { query } = pg.Client.prototype
+  const spy = vi.spyOn(pg.Client.prototype, 'query').mockImplementation(async function (
+    this: pg.Client,
+    ...given: unknown[]
+  ) {
+    const [asked] = given as [string | { text: string }]
+    const isRead = (typeof asked === 'string' ? asked : asked.text).includes('unnest(events)')
+    const found = await Reflect.apply(query, this, given)
+    if (!isRead) return found
+    spy.mockRestore()
+    held.resolve()
+    await released.promise
+    return found
+  } as never)
+  const earlier = events.refresh()
+  await held.promise
+  await service.deps.pool.query(
+    `insert into webhooks (id, url, description, events, sealed_secrets, created_at, updated_at)
+      values (gen_random_uuid(), 'https://receiver.example/', '', '{user.deleted}', '{}', now(), now())`,
+  )
+  const later = events.refresh()
+  // If it reads at once, its answer comes first.
+  await Promise.race([later, service.deps.pool.query('select pg_sleep(0.05)')])
+  released.resolve()
+  await Promise.all([earlier, later])
+  expect(wantsEvent(service.deps.db, 'user.deleted')).toBe(true)
 })
 
 test('an import learns before each batch what receivers want', async () => {

@@ -46,8 +46,8 @@ export async function endAttempt(
 }
 
 /**
- * Makes the user's first delivery due that was put off behind an ended one. A statement of its own: the one that ended
- * it does not see a delivery that came and was put off while it waited for its row.
+ * Makes the user's first delivery due, which was put off behind an ended one. It is a statement of its own: the one of
+ * the end sees no delivery that came and was put off after its snapshot.
  */
 export async function bringNext(
   db: Kysely<DB>,
