@@ -1,6 +1,3 @@
-import { createWriteStream } from 'node:fs'
-import type { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
 import type { Multipart } from '@fastify/multipart'
 import type { FastifyRequest } from 'fastify'
 import { invalidField } from '../../core/clips/clip-fields.ts'
@@ -9,7 +6,7 @@ import { apiError } from '../../errors.ts'
 import { multipartFailure } from '../../http/error-bodies.ts'
 import type { FormField } from '../../http/form-fields.ts'
 import type { ReceivedFile } from '../../ingest/accept/accept-clip.ts'
-import { createMeasure } from '../../store/blobs/measure.ts'
+import { writeMeasured } from '../../store/blobs/measure.ts'
 import type { TimeLimits } from '../../time-limits.ts'
 import { watchSpeed } from './upload-speed.ts'
 
@@ -101,20 +98,17 @@ export const emptyFile = () => apiError('missing_file', { message: 'The file is 
 export const fileTooLarge = (maxBytes: number) =>
   apiError('file_too_large', { details: { param: 'file', limit: maxBytes } })
 
-async function receivePart(form: Form, part: Multipart, options: Destination) {
+async function receivePart(form: Form, part: Multipart, { path, maxBytes, signal }: Destination) {
   if (part.type === 'field') {
     form.fields.push(toField(part))
   } else if (part.fieldname !== 'file') {
     part.file.resume()
   } else if (form.file) {
     throw apiError('invalid_request', { message: 'Only one file at a time.', details: { param: 'file' } })
-  } else form.file = await writeFile(part.file, options.path, options)
-}
-
-async function writeFile(source: Readable, path: string, { maxBytes, signal }: Destination): Promise<ReceivedFile> {
-  const measure = createMeasure({ maxBytes, refuse: () => fileTooLarge(maxBytes) })
-  await pipeline(source, measure.pass, createWriteStream(path, { flags: 'wx', mode: 0o600 }), { signal })
-  return { path, ...measure.end() }
+  } else {
+    const limit = { maxBytes, refuse: () => fileTooLarge(maxBytes) }
+    form.file = await writeMeasured(path, part.file, { limit, signal })
+  }
 }
 
 function toField(part: { fieldname: string; value: unknown; valueTruncated?: boolean }): FormField {

@@ -11,9 +11,9 @@ import { type Clip, findClip } from '../../core/clips/clips.store.ts'
 import type { DB } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
-import { acceptClip, type NewClipInput, type ReceivedFile } from '../../ingest/accept/accept-clip.ts'
+import { acceptClip, type NewClipInput } from '../../ingest/accept/accept-clip.ts'
 import { countBytesIn } from '../../metrics.ts'
-import { createMeasure } from '../../store/blobs/measure.ts'
+import { writeMeasured } from '../../store/blobs/measure.ts'
 import { emptyFile } from './receive-form.http.ts'
 import {
   deleteExpiredUploads,
@@ -71,7 +71,9 @@ export async function finishUpload(
     if (upload.clip_id !== null) return findFinished(deps, upload.clip_id)
     const path = deps.work.newPath()
     try {
-      const file = await deps.work.withSpace(upload.bytes ?? 0, () => copyHashed(partialPath(deps, id), path))
+      const file = await deps.work.withSpace(upload.bytes ?? 0, () =>
+        writeMeasured(path, createReadStream(partialPath(deps, id))),
+      )
       if (file.bytes === 0) throw emptyFile()
       return await accept(deps, upload, { file, ...(await fieldsOf(upload.metadata)), mp4First })
     } catch (error) {
@@ -114,12 +116,6 @@ async function findFinished(deps: Deps, clipId: string | null | undefined): Prom
   const clip = clipId ? await findClip(deps.db, clipId, deps.now()) : undefined
   if (!clip || clip.state === 'deleted') throw apiError('gone')
   return clip
-}
-
-async function copyHashed(from: string, to: string): Promise<ReceivedFile> {
-  const measure = createMeasure()
-  await pipeline(createReadStream(from), measure.pass, createWriteStream(to, { flags: 'wx', mode: 0o600 }))
-  return { path: to, ...measure.end() }
 }
 
 /** A file exists shortly before its row. */

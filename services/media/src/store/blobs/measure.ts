@@ -1,5 +1,8 @@
 import { createHash } from 'node:crypto'
+import { createWriteStream } from 'node:fs'
 import { open } from 'node:fs/promises'
+import type { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 
 const PIECE_BYTES = 256 * 1024
 
@@ -9,8 +12,13 @@ export interface Measured {
   sha256: string
 }
 
+interface Limit {
+  maxBytes: number
+  refuse: () => Error
+}
+
 /** Counts and hashes a stream; throws `limit.refuse()` at the chunk that crosses `limit.maxBytes`. */
-export function createMeasure(limit?: { maxBytes: number; refuse: () => Error }) {
+export function createMeasure(limit?: Limit) {
   const hash = createHash('sha256')
   let bytes = 0
   return {
@@ -24,6 +32,28 @@ export function createMeasure(limit?: { maxBytes: number; refuse: () => Error })
     },
     end: (): Measured => ({ bytes, sha256: hash.digest('hex') }),
   }
+}
+
+/**
+ * Writes a stream to a new file (mode 0600) and measures it. Waits until the file is closed, also after a failure. A
+ * pipeline with a generator does not wait, and the file could be created after its removal.
+ */
+export async function writeMeasured(
+  path: string,
+  source: Readable,
+  { limit, signal }: { limit?: Limit; signal?: AbortSignal } = {},
+): Promise<Measured & { path: string }> {
+  const measure = createMeasure(limit)
+  const file = createWriteStream(path, { flags: 'wx', mode: 0o600 })
+  const { promise: closed, resolve } = Promise.withResolvers<void>()
+  file.once('close', resolve)
+  try {
+    await pipeline(source, measure.pass, file, { signal })
+  } finally {
+    file.destroy()
+    await closed
+  }
+  return { path, ...measure.end() }
 }
 
 /** Reads through one buffer: a stream's, new for every 64 KiB, cost more to collect than to fill. */
