@@ -1,8 +1,7 @@
 // Statements with a receiver of events; equal-work.test.ts has those without. A stranger's request sends as many,
 // whether or not there is an account. A sign-in sends none beside its own. An event that no receiver wants costs
 // none. A user with thousands of sessions costs statements of bounded size and delays no other.
-import { statementsOf } from '@services/common/testing/database/statements'
-import pg from 'pg'
+import { statementsOf, statementsWithJobs } from '@services/common/testing/database/statements'
 import { expect, vi } from 'vitest'
 import { deleteExpired } from '../src/housekeeping.ts'
 import { remove } from './admin.ts'
@@ -11,21 +10,6 @@ import { addPausedReceiver, storedEvents } from './upstreams/paused-receiver.ts'
 
 /** Statements of the queue, the limits and checks, and those that the dispatcher and the recorder repeat. */
 const ELSEWHERE = /auth_queue|pgboss|pg_notify|transaction_read_only|rate_limits|with busy|unnest\(events\)/i
-
-/** Statements until all jobs are done. */
-async function statementsWithJobs(service: TestService, ask: () => Promise<unknown>): Promise<string[]> {
-  const query = vi.spyOn(pg.Client.prototype, 'query')
-  try {
-    await ask()
-    await service.settled()
-    const texts = (query.mock.calls as unknown[][]).map(([asked]) =>
-      typeof asked === 'string' ? asked : String((asked as { text: string }).text),
-    )
-    return texts.filter((text) => !ELSEWHERE.test(text.trim()))
-  } finally {
-    query.mockRestore()
-  }
-}
 
 test.for<[string, object, 'alone'?]>([
   ['/recover', {}],
@@ -41,7 +25,8 @@ test.for<[string, object, 'alone'?]>([
   const cost = async (who: string) => {
     service.clock.advance({ seconds: 61 })
     const queue = alone && vi.spyOn(service.deps.queue, 'send').mockResolvedValue()
-    const texts = await statementsWithJobs(service, () => service.post(path, { email: emailOf(who), ...body }))
+    const ask = () => service.post(path, { email: emailOf(who), ...body })
+    const texts = await statementsWithJobs(service, ask, ELSEWHERE)
     queue?.mockRestore()
     return texts.length
   }

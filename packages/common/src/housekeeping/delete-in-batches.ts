@@ -43,3 +43,8 @@ export async function* deleteInBatches<DB>(
 export async function* repeatBatch(batch: (limit: number) => Promise<number>): AsyncGenerator<void, void> {
   while ((await batch(BATCH)) >= BATCH) yield
 }
+
+/** Repeats a batch until it changes fewer than `BATCH` rows, for callers that wait for the last. */
+export async function runBatches(batch: (limit: number) => Promise<number>): Promise<void> {
+  for await (const _ of repeatBatch(batch));
+}

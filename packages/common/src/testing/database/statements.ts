@@ -12,8 +12,7 @@ export async function statementsOf(ask: () => Promise<unknown>): Promise<string[
     this: pg.Client,
     ...given: unknown[]
   ) {
-    const [asked] = given as [string | { text: string }]
-    asking.getStore()?.push(typeof asked === 'string' ? asked : asked.text)
+    asking.getStore()?.push(textOf(given))
     return Reflect.apply(query, this, given)
   })
   try {
@@ -22,4 +21,27 @@ export async function statementsOf(ask: () => Promise<unknown>): Promise<string[
     spy.mockRestore()
   }
   return texts
+}
+
+/**
+ * Texts of a request's statements until all its jobs are done, without those that match `others`. Jobs run outside of
+ * their request, as timers do, so the whole process is observed.
+ */
+export async function statementsWithJobs(
+  service: { settled(): Promise<void> },
+  ask: () => Promise<unknown>,
+  others: RegExp,
+): Promise<string[]> {
+  const spy = vi.spyOn(pg.Client.prototype, 'query')
+  try {
+    await ask()
+    await service.settled()
+    return (spy.mock.calls as unknown[][]).map(textOf).filter((text) => !others.test(text))
+  } finally {
+    spy.mockRestore()
+  }
+}
+
+function textOf([asked]: unknown[]): string {
+  return typeof asked === 'string' ? asked : (asked as { text: string }).text
 }

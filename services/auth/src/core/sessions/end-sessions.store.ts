@@ -1,7 +1,7 @@
 import { BATCH, deleteInBatches } from '@services/common/housekeeping/delete-in-batches'
 import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely'
 import { deleteSessions } from '../../db/ended-sessions.store.ts'
-import type { Position } from '../../db/position.ts'
+import { andBehind, type Position } from '../../db/position.ts'
 import type { DB } from '../../db/tables.ts'
 import { noteChange, wantsEvent } from '../../db/watched-users.ts'
 import {
@@ -186,11 +186,10 @@ export async function* deleteIdleSessions(
           and (older.created_at, older.id) < (idle.created_at, idle.id) and older.id not in (select id from idle))`
     : sql``
   for (let after: Position | undefined; ; ) {
-    const isNext = after ? sql`and (created_at, id) > (${after.created_at}::timestamptz, ${after.id}::uuid)` : sql``
     const { rows } = await sql<Position & { seen: number }>`
       with scanned as materialized (
         select id, created_at, refreshed_at from ${sessions}
-        where created_at < ${idleSince} ${isNext}
+        where created_at < ${idleSince} ${andBehind(after)}
         order by created_at, id limit ${BATCH}
       ), idle as (
         select id, user_id, created_at from ${sessions}

@@ -2,7 +2,7 @@ import { BATCH } from '@services/common/housekeeping/delete-in-batches'
 import { type Kysely, sql, type Transaction } from 'kysely'
 import { deleteSessions } from '../../db/ended-sessions.store.ts'
 import { eraseEvents } from '../../db/erased-events.store.ts'
-import type { Position } from '../../db/position.ts'
+import { andBehind, type Position } from '../../db/position.ts'
 import type { DB } from '../../db/tables.ts'
 import { beginChanges, isWatched, wantsEvent } from '../../db/watched-users.ts'
 
@@ -16,11 +16,10 @@ export async function* deleteIdleAnonymousUsers(db: Kysely<DB>, idleSince: Date)
   const sessions = sql.table('sessions')
   if (isWatched(db)) return yield* deleteWithEvents(db, idleSince)
   for (let after: Position | undefined; ; ) {
-    const isNext = after ? sql`and (created_at, id) > (${after.created_at}::timestamptz, ${after.id}::uuid)` : sql``
     const { rows } = await sql<Position & { seen: number; deleted: string[] }>`
       with scanned as materialized (
         select id, created_at from ${users}
-        where is_anonymous and created_at < ${idleSince} ${isNext}
+        where is_anonymous and created_at < ${idleSince} ${andBehind(after)}
         order by created_at, id limit ${BATCH}
       ), idle as materialized (
         select id from ${users} u
@@ -52,10 +51,9 @@ const AT_ONCE = 100
 
 async function* deleteWithEvents(db: Kysely<DB>, idleSince: Date): AsyncGenerator<number, void> {
   for (let after: Position | undefined; ; ) {
-    const isNext = after ? sql`and (created_at, id) > (${after.created_at}::timestamptz, ${after.id}::uuid)` : sql``
     const { rows } = await sql<Position>`
       select id, created_at::text from ${sql.table('users')}
-      where is_anonymous and created_at < ${idleSince} ${isNext}
+      where is_anonymous and created_at < ${idleSince} ${andBehind(after)}
       order by created_at, id limit ${AT_ONCE}`.execute(db)
     const ids = rows.map(({ id }) => id)
     if (ids.length > 0) yield await db.transaction().execute((trx) => deleteIdle(trx, ids, idleSince))

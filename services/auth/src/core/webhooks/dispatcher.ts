@@ -12,7 +12,7 @@
 // come twice, with the same id. Tests: test/webhook-deliveries.test.ts.
 import { withTimeout } from '@services/common/concurrency/with-timeout'
 import type { openEgress } from '@services/common/egress/open-egress'
-import { repeatBatch } from '@services/common/housekeeping/delete-in-batches'
+import { runBatches } from '@services/common/housekeeping/delete-in-batches'
 import type { Logger } from '@services/common/telemetry/logger'
 import { outsideTrace } from '@services/common/telemetry/spans'
 import {
@@ -153,7 +153,7 @@ async function recordDelivery(deps: Deps, attempt: Claimed, result: AttemptResul
 async function endFailures({ db, now }: Deps, attempt: Claimed): Promise<void> {
   const receiver = await findWebhook(db, attempt.webhook_id)
   if (!isAsked(receiver, attempt)) return
-  if (receiver.failures >= OUTAGE) await allBatches((limit) => bringForward(db, receiver.id, now(), limit))
+  if (receiver.failures >= OUTAGE) await runBatches((limit) => bringForward(db, receiver.id, now(), limit))
   await db.transaction().execute(async (trx) => {
     const locked = await lockWebhook(trx, receiver.id)
     if (isAsked(locked, attempt)) await updateWebhook(trx, receiver.id, NO_FAILURES)
@@ -188,7 +188,7 @@ async function recordRefusal(deps: Deps, attempt: Claimed, result: AttemptResult
     log.error({ ...facts, reason }, 'webhook disabled: receiver answered 410 or failed for days')
   } else if (isLast) log.warn(facts, 'event given up: receiver failed for days')
   else log.info(facts, 'event not delivered, will retry')
-  if (reason === 'gone') await allBatches((limit) => failUnwanted(db, now, limit))
+  if (reason === 'gone') await runBatches((limit) => failUnwanted(db, now, limit))
   else if (isLast && ended) await bringNext(db, attempt, now)
 }
 
@@ -199,10 +199,6 @@ const isAsked = (receiver: Webhook | undefined, { url }: Claimed): receiver is W
 function endOf(receiver: Webhook, result: AttemptResult, now: Date): 'gone' | 'failing' | undefined {
   const reason = reasonToDisable(receiver, result, now)
   return reason === 'failing' && !receiver.enabled ? undefined : reason
-}
-
-async function allBatches(batch: (limit: number) => Promise<number>): Promise<void> {
-  for await (const _ of repeatBatch(batch));
 }
 
 /** A failure of the receiver as a whole. Other refusals may be about this one event, and the next may be accepted. */

@@ -1,5 +1,5 @@
 import { afterCommit } from '@services/common/database/after-commit'
-import { BATCH, repeatBatch } from '@services/common/housekeeping/delete-in-batches'
+import { BATCH, runBatches } from '@services/common/housekeeping/delete-in-batches'
 import type { Queue } from '@services/common/queue/queue'
 import type { Logger } from '@services/common/telemetry/logger'
 import type { Kysely } from 'kysely'
@@ -53,5 +53,5 @@ export async function storeSettingsReceiver({ db, now, log, encryption, config, 
     return isNew ? bringForward(trx, SETTINGS_RECEIVER_ID, now()) : 0
   })
   if (broughtForward < BATCH) return
-  for await (const _ of repeatBatch((limit) => bringForward(db, SETTINGS_RECEIVER_ID, now(), limit)));
+  await runBatches((limit) => bringForward(db, SETTINGS_RECEIVER_ID, now(), limit))
 }

@@ -1,6 +1,6 @@
 // Acts of administrators on receivers of events. Each is checked, audited and known to this process at once.
 import type { openEgress } from '@services/common/egress/open-egress'
-import { repeatBatch } from '@services/common/housekeeping/delete-in-batches'
+import { runBatches } from '@services/common/housekeeping/delete-in-batches'
 import type { Queue } from '@services/common/queue/queue'
 import { isSecret, makeSecret } from '@services/common/webhooks/webhook-secret'
 import type { Kysely, Transaction } from 'kysely'
@@ -94,7 +94,7 @@ export async function changeWebhook(
     return { webhook: webhook as Webhook, isFresh }
   })
   if (isFresh) {
-    for await (const _ of repeatBatch((limit) => bringForward(deps.db, id, deps.now(), limit)));
+    await runBatches((limit) => bringForward(deps.db, id, deps.now(), limit))
     deps.events.wake()
   }
   return webhook
