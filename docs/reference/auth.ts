@@ -4,6 +4,7 @@ import { HOOK_POINTS } from '../../services/auth/src/adapters/hooks/points.ts'
 import { createApp } from '../../services/auth/src/app.ts'
 import { commands } from '../../services/auth/src/commands.ts'
 import { captchaVariables } from '../../services/auth/src/config/captcha.ts'
+import { consoleVariables } from '../../services/auth/src/config/console.ts'
 import { encryptionVariables } from '../../services/auth/src/config/encryption.ts'
 import {
   customProviderVariables,
@@ -91,6 +92,7 @@ const GROUPS: VariableGroup[] = [
   { mark: 'egress', variables: egressVariables },
   { mark: 'hooks', variables: hookVariables, repeated: [HOOKS] },
   { mark: 'webhooks', variables: webhookVariables },
+  { mark: 'console', variables: consoleVariables },
   { mark: 'inherited', variables: inheritedVariables },
 ]
 

@@ -20,6 +20,7 @@ import { auditRoutes } from './flows/admin/audit.routes.ts'
 import { customProvidersRoutes } from './flows/admin/custom-providers/custom-providers.routes.ts'
 import { generateLinkRoutes, inviteRoutes } from './flows/admin/links/links.routes.ts'
 import { messagesRoutes } from './flows/admin/messages/messages.routes.ts'
+import { statisticsRoutes } from './flows/admin/statistics.routes.ts'
 import { adminFactorsRoutes, adminSessionsRoutes, adminUserRoutes } from './flows/admin/users/user.routes.ts'
 import { adminPasskeysRoutes } from './flows/admin/users/user-passkeys.routes.ts'
 import { createUserRoutes, listUsersRoutes } from './flows/admin/users/users.routes.ts'
@@ -155,6 +156,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     await scope.register(createUserRoutes, { deps })
     await scope.register(auditRoutes, { deps })
     await scope.register(messagesRoutes, { deps })
+    await scope.register(statisticsRoutes, { deps })
     await scope.register(customProvidersRoutes, { deps })
     await scope.register(webhooksRoutes, { deps })
     await scope.register(inviteRoutes, { deps })

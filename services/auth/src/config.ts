@@ -4,6 +4,7 @@ import { type Environment, readVariables, type Values, type Variables } from '@s
 import { databaseSettings, databaseWarnings } from '@services/common/database/settings'
 import { telemetrySettings } from '@services/common/telemetry/settings'
 import { captchaProblems, captchaSettings, captchaVariables } from './config/captcha.ts'
+import { consoleSettings, consoleVariables } from './config/console.ts'
 import { encryptionSettings, encryptionVariables } from './config/encryption.ts'
 import {
   customProviderSettings,
@@ -84,6 +85,7 @@ export const variables = {
   ...web3Variables,
   ...hookVariables,
   ...webhookVariables,
+  ...consoleVariables,
   ...inheritedVariables,
 } satisfies Variables
 
@@ -160,6 +162,7 @@ const groupConfig = (values: RawConfig, ownProviders: OwnProviders) => ({
   web3: web3Settings(values),
   customProviders: customProviderSettings(values),
   webhooks: webhookSettings(values),
+  console: consoleSettings(values),
   encryption: encryptionSettings(values),
   egress: egressSettings(values),
   hooks: hookSettings(values),

@@ -29,6 +29,7 @@ import { createLeakedPasswords } from './core/passwords/leaked-passwords.ts'
 import { createPasswordAttempts } from './core/passwords/password-attempts.ts'
 import { findCallers, type NamedCaller } from './core/sessions/find-callers.store.ts'
 import { createRotateSession } from './core/sessions/rotate-session.ts'
+import { createStatistics } from './core/statistics/statistics.ts'
 import { MESSAGE_REQUEST_QUEUE } from './core/verification-messages/message-request.ts'
 import { openChains } from './core/web3/chains.ts'
 import { followReceivers } from './core/webhooks/follow-receivers.ts'
@@ -94,10 +95,12 @@ export async function openDeps(
       observeAppleSecret(() => appleSecondsLeft(config, deps.now()))
       observeSealedRows(deps.sealedRows.figures)
     }
+    const stopCounting = deps.statistics?.start()
     return {
       ...deps,
       close: () =>
         inOrder(log, [
+          () => stopCounting?.(),
           stopObserving,
           unfollowReceivers,
           () => clock?.stop(),
@@ -185,6 +188,8 @@ export async function makeDeps(
     firstAttempts: createFirstAttempts({ db, log, now, encryption, hooks, config, random: processValues.random }),
     web3NonceKey: deriveKey(config.jwt.secret, 'web3-nonce'),
     passkeyChallengeKey: deriveKey(config.jwt.secret, 'passkey-challenge'),
+    /** Numbers of the console's overview. */
+    statistics: createStatistics({ db, queue, log, ...processValues, config }),
     /** Writes the events of users for the operator's own servers. */
     events: events ?? recordEvents({ db, config, log, now, newRowId }),
     findCaller: batchLoads((callers: readonly NamedCaller[]) => findCallers(db, callers, config.sessions), MAX_CALLERS),

@@ -15,6 +15,8 @@ import { deleteOldMessages, failForgottenMessages } from './core/outbox/messages
 import { reportFailed } from './core/outbox/report-failed.ts'
 import { deleteExpiredUses as deleteUsedChallenges } from './core/passkeys/used-challenges.store.ts'
 import { deleteEndedSessions, deleteIdleSessions } from './core/sessions/end-sessions.store.ts'
+import { deleteOldDays, foldHours } from './core/statistics/counts.store.ts'
+import { beginOf, DAY_MS } from './core/statistics/statistics.ts'
 import { deleteExpiredDevices } from './core/trusted-devices/trusted-devices.store.ts'
 import { deleteExpiredClaims } from './core/users/address-claims.store.ts'
 import { cancelExpiredChanges } from './core/users/addresses.store.ts'
@@ -50,8 +52,13 @@ const KEEP_EXPIRED_SECONDS = 600
 /** Retention of refused sign-ins if audit entries have none: long enough to investigate an attack. */
 const KEEP_REFUSED_SECONDS = 90 * 86_400
 
+/** Age of hours that become part of their day: past the last 24 hours, and the writing of an earlier one. */
+const FOLD_AFTER_SECONDS = 2 * 86_400
+
+/** Retention of daily statistics: 13 months, so that a month can be compared with the one a year before. */
+const KEEP_DAYS_SECONDS = 396 * 86_400
+
 const EVERY_MS = 600_000
-const DAY_MS = 86_400_000
 
 /**
  * Longest interval of searches that read every old row, also those that stay; shorter limits are searched for as often.
@@ -119,6 +126,12 @@ function kindsOf(deps: Deps, log: Logger): Kinds {
       : { 'refused sign-ins': { begin: (from) => deleteRefusedSignIns(db, ago(KEEP_REFUSED_SECONDS), from) } }),
     ...erasures(deps, log, ago),
     'settings to renew': { everyMs: DAY_MS, begin: () => warnOfExpiry(config, now(), log) },
+    ...(config.console.enabled && {
+      'hourly statistics': {
+        begin: () => repeatBatch((limit) => foldHours(db, beginOf(DAY_MS, ago(FOLD_AFTER_SECONDS)), limit)),
+      },
+      'daily statistics': { begin: () => deleteOldDays(db, ago(KEEP_DAYS_SECONDS)) },
+    }),
     'sessions with an end': { begin: () => deleteEndedSessions(db, 'not_after', ago(KEEP_SECONDS)) },
     ...(timeboxSeconds && {
       'sessions past their time box': {

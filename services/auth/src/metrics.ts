@@ -2,18 +2,45 @@
 // while metrics are disabled. No attribute may hold a caller's text. Tests: test/telemetry.slow.test.ts.
 import { metrics } from '@opentelemetry/api'
 import { counter, histogram } from '@services/common/telemetry/instruments'
-import type { MessageChannel } from './db/tables.ts'
+import type { CountedEvent, MessageChannel } from './db/tables.ts'
+
+type Follower = (event: CountedEvent, method: string, result: string) => void
+
+const followers = new Set<Follower>()
+
+/** Passes counts that outlive a restart to `follow`, also while metrics are disabled, until the result is called. */
+export function followCounts(follow: Follower): () => void {
+  followers.add(follow)
+  return () => void followers.delete(follow)
+}
+
+const announce: Follower = (...counted) => {
+  for (const follow of followers) follow(...counted)
+}
 
 /**
  * Accounts created by users. `method`: password, otp (a link or code requested for an unknown address), anonymous,
  * passkey.
  */
-export const countSignUp = (method: string) => signUps({ method: bounded(method) })
+export function countSignUp(given: string): void {
+  const method = bounded(given)
+  signUps({ method })
+  announce('sign_up', method, 'ok')
+}
+
 /**
  * `method`: password, otp (link or code redeemed), pkce (its code exchanged), id_token, web3, passkey. `result`: `ok`
  * or error code.
  */
-export const countSignIn = (method: string, result: string) => signIns({ method: bounded(method), result })
+export function countSignIn(given: string, result: string): void {
+  const method = bounded(given)
+  signIns({ method, result })
+  announce('sign_in', method, result)
+}
+
+/** Refusals beside those of sign-ins: wrong second factors, and tokens of no admin. The log counts them. */
+export const noteRefusal = (method: string, code: string) => announce('sign_in', method, code)
+
 /** Counts providers of the admin API together, whose number has no bound. */
 const bounded = (method: string) => (method.startsWith('custom:') ? 'custom' : method)
 export const countRefresh = (result: string) => refreshes({ result })
@@ -24,8 +51,11 @@ export const countRepeat = () => repeats({})
 /** Access tokens that are larger than many proxies accept in a header (core/sessions/issue-tokens.ts). */
 export const countLargeToken = () => largeTokens({})
 /** `result`: `sent`, `failed` (given up), `dropped` (link or code used or replaced). Without pretended ones. */
-export const countMessage = (channel: MessageChannel, kind: string, result: 'sent' | 'failed' | 'dropped') =>
+export function countMessage(channel: MessageChannel, kind: string, result: 'sent' | 'failed' | 'dropped'): void {
   messages({ channel, kind, result })
+  announce('message', channel, result)
+}
+
 /** Delivery attempts; a `failed` one is retried or given up. */
 export const countMessageAttempt = (channel: MessageChannel, result: 'sent' | 'failed') =>
   messageAttempts({ channel, result })

@@ -27,6 +27,7 @@ beforeAll(async () => {
     AUTH_RATE_LIMIT_EMAIL_SENT: '1000',
     AUTH_MFA_TRUSTED_DEVICE_TTL: '30d',
     AUTH_EGRESS_ALLOW_CIDRS: '127.0.0.0/8',
+    AUTH_CONSOLE_ENABLED: 'true',
   })
   const email = freshEmail()
   const { userId: id } = await service.signedIn(email, password)
@@ -336,6 +337,7 @@ const READS = [
   'GET /admin/users/{user_id}/passkeys',
   'GET /admin/audit',
   'GET /admin/messages',
+  'GET /admin/statistics',
   'GET /admin/custom-providers',
   'GET /admin/custom-providers/{identifier}',
   'GET /admin/webhooks',

@@ -32,6 +32,8 @@ export interface DB {
   webhooks: WebhooksTable
   webhook_deliveries: WebhookDeliveriesTable
   event_users: { id: string; user_id: string; data: MetadataColumn; created_at: Date }
+  hourly_counts: CountColumns & { hour: Date; process: string }
+  daily_counts: CountColumns & { day: string }
 }
 
 export const TABLES = [
@@ -47,7 +49,7 @@ export const TABLES = [
     'used_web3_messages',
   ] as const),
   ...(['passkeys', 'used_passkey_challenges', 'custom_providers'] as const),
-  ...(['webhooks', 'webhook_deliveries', 'event_users'] as const),
+  ...(['webhooks', 'webhook_deliveries', 'event_users', 'hourly_counts', 'daily_counts'] as const),
 ] satisfies readonly (keyof DB)[]
 
 export type Metadata = Record<string, unknown>
@@ -456,4 +458,14 @@ interface WebhookDeliveriesTable {
   last_status: number | null
   last_error: string | null
   created_at: Date
+}
+
+export type CountedEvent = 'sign_up' | 'sign_in' | 'message' | 'queue'
+
+interface CountColumns {
+  event: CountedEvent
+  method: string
+  result: string
+  /** bigint, which the driver returns as text. */
+  count: string
 }

@@ -3,7 +3,7 @@ import { counted } from '@services/common/telemetry/instruments'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import { NIL_UUID } from '../../db/uuid.ts'
-import { countSignIn } from '../../metrics.ts'
+import { countSignIn, noteRefusal } from '../../metrics.ts'
 import { type Actor, type AuditDeps, type AuditLog, audit, logAudit } from './audit.ts'
 
 /** Longest address (RFC 5321, section 4.5.3.1.3); typed text may be a megabyte. */
@@ -46,7 +46,7 @@ export async function recordSignIn<Result>(
   try {
     return await counted((result) => countSignIn(attempt.method, result), work)
   } catch (error) {
-    await recordRefusal(deps, log, { method: attempt.method, actor: unknownActor(attempt.typed) }, error)
+    await storeRefusal(deps, log, { method: attempt.method, actor: unknownActor(attempt.typed) }, error)
     throw error
   }
 }
@@ -59,14 +59,31 @@ export const unknownActor = (typed: string): Actor => ({
   user_metadata: {},
 })
 
+interface Refused {
+  method: string
+  actor: Actor
+  client?: Refusal['client']
+}
+
+/** Records a refusal beside those of sign-ins: of a second factor or of an admin's token. */
+export async function recordRefusal(
+  deps: AttemptDeps,
+  log: RefusalLog,
+  refused: Refused,
+  error: unknown,
+): Promise<void> {
+  if (error instanceof ApiError) noteRefusal(refused.method, error.code)
+  await storeRefusal(deps, log, refused, error)
+}
+
 /**
  * Records `error` if it refuses a sign-in; a failure to record it is only logged. Past an hourly limit only the log has
  * refusals. Known users have a limit of their own, which a flood by strangers does not use up.
  */
-export async function recordRefusal(
+async function storeRefusal(
   deps: AttemptDeps,
   log: RefusalLog,
-  { method, actor, client }: { method: string; actor: Actor; client?: Refusal['client'] },
+  { method, actor, client }: Refused,
   error: unknown,
 ): Promise<void> {
   if (!isAttempt(error)) return

@@ -64,7 +64,8 @@ export async function reachedPage<Row>(
 export const parseLimit = (limit: string | undefined): number =>
   Math.min(parseCount('limit', limit) ?? DEFAULT_PER_PAGE, MAX_PER_PAGE)
 
-function parseCount(field: string, text: string | undefined): number | undefined {
+/** Throws validation_failed unless a given number is a whole one from 1. */
+export function parseCount(field: string, text: string | undefined): number | undefined {
   if (!text) return undefined
   if (/^\d{1,9}$/.test(text) && Number(text) > 0) return Number(text)
   throw apiError('validation_failed', { message: `${field} must be a whole number of at least 1` })
