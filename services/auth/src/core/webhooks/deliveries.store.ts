@@ -45,22 +45,65 @@ export async function endAttempt(
   return rows[0]
 }
 
+/** An attempt whose receiver accepted the event. */
+export type Delivered = Attempt & Pick<AttemptResult, 'status'>
+
+/** A delivery that has ended. */
+export interface Ended extends DeliveryKey, Pick<Delivery, 'user_id'> {
+  /** Failures of the receiver in a row. */
+  failures: number | null
+}
+
 /**
- * Makes the user's first delivery due, which was put off behind an ended one. It is a statement of its own: the one of
- * the end sees no delivery that came and was put off after its snapshot.
+ * Ends these attempts in one statement, but for lost ones. Returns the deliveries that it ended. The lock order is that
+ * of an erasure.
+ */
+export async function endDelivered(db: Kysely<DB>, delivered: readonly Delivered[]): Promise<Ended[]> {
+  const column = (name: 'webhook_id' | 'id' | 'attempts') => delivered.map((attempt) => attempt[name])
+  const deliveries = sql.table('webhook_deliveries')
+  const { rows } = await sql<Ended>`
+    with ended as materialized (
+      select own.webhook_id, own.id, attempt.status
+      from unnest(${column('webhook_id')}::uuid[], ${column('id')}::uuid[], ${column('attempts')}::integer[],
+          ${delivered.map(({ status }) => status)}::integer[]) attempt (webhook_id, id, attempts, status)
+        join ${deliveries} own on own.webhook_id = attempt.webhook_id and own.id = attempt.id
+      where own.attempts = attempt.attempts and own.state = 'waiting'
+      order by own.webhook_id, own.id for no key update of own
+    )
+    update ${deliveries} delivery
+    set state = 'delivered', next_at = null, is_running = false, last_status = ended.status, last_error = null
+    from ended where delivery.webhook_id = ended.webhook_id and delivery.id = ended.id
+    returning delivery.webhook_id, delivery.id, delivery.user_id,
+      (select failures from ${sql.table('webhooks')} receiver where receiver.id = delivery.webhook_id) as failures`.execute(
+    db,
+  )
+  return rows
+}
+
+/**
+ * Makes the first deliveries of these users due, which were put off behind ended ones. It is a statement of its own:
+ * the one of the end sees no delivery that came and was put off after its snapshot.
  */
 export async function bringNext(
   db: Kysely<DB>,
-  { webhook_id, user_id }: Pick<Delivery, 'webhook_id' | 'user_id'>,
+  ended: readonly Pick<Delivery, 'webhook_id' | 'user_id'>[],
   now: Date,
 ): Promise<void> {
   const deliveries = sql.table('webhook_deliveries')
+  const column = (name: 'webhook_id' | 'user_id') => ended.map((delivery) => delivery[name])
   await sql`
-    update ${deliveries} set next_at = ${now}
-    where webhook_id = ${webhook_id} and state = 'waiting' and next_at > ${now} and not is_running and id = (
-      select first.id from ${deliveries} first
-      where first.webhook_id = ${webhook_id} and first.user_id = ${user_id} and first.state = 'waiting'
-      order by first.position limit 1)`.execute(db)
+    with next as materialized (
+      select own.webhook_id, own.id
+      from unnest(${column('webhook_id')}::uuid[], ${column('user_id')}::uuid[]) ended (webhook_id, user_id)
+        join ${deliveries} own on own.webhook_id = ended.webhook_id and own.id = (
+          select first.id from ${deliveries} first
+          where first.webhook_id = ended.webhook_id and first.user_id = ended.user_id and first.state = 'waiting'
+          order by first.position limit 1)
+      where own.state = 'waiting' and own.next_at > ${now} and not own.is_running
+      order by own.webhook_id, own.id for no key update of own
+    )
+    update ${deliveries} delivery set next_at = ${now}
+    from next where delivery.webhook_id = next.webhook_id and delivery.id = next.id`.execute(db)
 }
 
 /** Undoes the beginning of attempts that were not made. */
