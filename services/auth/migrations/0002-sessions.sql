@@ -45,8 +45,9 @@ create table {{prefix}}flow_states (
   -- User and session that requested to link an account. The session must still exist when the provider answers.
   linking_user_id uuid,
   linking_session_id uuid,
-  -- Secrets of the attempt, under AUTH_ENCRYPTION_KEY.
+  -- Secrets of the attempt, under AUTH_ENCRYPTION_KEY; once a test of an admin has ended, its result.
   sealed text not null,
+  is_test boolean not null default false,
   used_at timestamptz,
   expires_at timestamptz not null,
   created_at timestamptz not null

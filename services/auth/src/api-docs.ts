@@ -49,6 +49,7 @@ const EXAMPLES = {
   'POST /invite': { email: 'edsger@example.com', data: { name: 'Edsger' } },
   'POST /admin/webhooks': { url: 'https://app.example.com/events', events: ['user.*', 'session.created'] },
   'PUT /admin/webhooks/{webhook_id}': { enabled: false },
+  'POST /admin/mail-templates/{kind}/send': { language: 'en' },
   'POST /admin/generate_link': { type: 'magiclink', email: ADA.email },
   'PUT /admin/users/{user_id}/factors/{factor_id}': { friendly_name: 'Old phone' },
 }

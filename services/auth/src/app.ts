@@ -18,8 +18,13 @@ import { ownSessionsRoutes } from './flows/account/sessions.routes.ts'
 import { userRoutes } from './flows/account/user.routes.ts'
 import { auditRoutes } from './flows/admin/audit.routes.ts'
 import { customProvidersRoutes } from './flows/admin/custom-providers/custom-providers.routes.ts'
+import { providersRoutes } from './flows/admin/custom-providers/providers.routes.ts'
+import { hooksRoutes } from './flows/admin/hooks/hooks.routes.ts'
 import { generateLinkRoutes, inviteRoutes } from './flows/admin/links/links.routes.ts'
+import { mailTemplatesRoutes } from './flows/admin/mail-templates/mail-templates.routes.ts'
 import { messagesRoutes } from './flows/admin/messages/messages.routes.ts'
+import { keysRoutes } from './flows/admin/operation/keys.routes.ts'
+import { settingsOfAdminRoutes } from './flows/admin/operation/settings.routes.ts'
 import { statisticsRoutes } from './flows/admin/statistics.routes.ts'
 import { adminFactorsRoutes, adminSessionsRoutes, adminUserRoutes } from './flows/admin/users/user.routes.ts'
 import { adminPasskeysRoutes } from './flows/admin/users/user-passkeys.routes.ts'
@@ -33,6 +38,7 @@ import { recoveryCodesRoutes } from './flows/mfa/recovery-codes.routes.ts'
 import { authorizeRoutes } from './flows/oauth/authorize.routes.ts'
 import { callbackRoutes } from './flows/oauth/callback.routes.ts'
 import { ownIdentitiesRoutes } from './flows/oauth/identities.routes.ts'
+import { providerTestsRoutes } from './flows/oauth/provider-tests.routes.ts'
 import { passkeysRoutes } from './flows/passkeys/passkeys.routes.ts'
 import { passkeySignInRoutes } from './flows/passkeys/sign-in.routes.ts'
 import { passkeySignUpRoutes } from './flows/passkeys/sign-up.routes.ts'
@@ -158,7 +164,13 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     await scope.register(messagesRoutes, { deps })
     await scope.register(statisticsRoutes, { deps })
     await scope.register(customProvidersRoutes, { deps })
+    await scope.register(providersRoutes, { deps })
+    await scope.register(providerTestsRoutes, { deps })
     await scope.register(webhooksRoutes, { deps })
+    await scope.register(hooksRoutes, { deps })
+    await scope.register(mailTemplatesRoutes, { deps })
+    await scope.register(settingsOfAdminRoutes, { deps })
+    await scope.register(keysRoutes, { deps })
     await scope.register(inviteRoutes, { deps })
     await scope.register(generateLinkRoutes, { deps })
     await scope.register(absentFeatureRoutes, { caller: 'admin' })

@@ -1,6 +1,12 @@
 // Settings of the service: each file of config/ declares, checks and groups the variables of one subject. No other code
 // reads the environment; it gets its part (`config.smtp`), checked and in seconds.
-import { type Environment, readVariables, type Values, type Variables } from '@services/common/config/variables'
+import {
+  type Environment,
+  type GivenValue,
+  readVariables,
+  type Values,
+  type Variables,
+} from '@services/common/config/variables'
 import { databaseSettings, databaseWarnings } from '@services/common/database/settings'
 import { telemetrySettings } from '@services/common/telemetry/settings'
 import { captchaProblems, captchaSettings, captchaVariables } from './config/captcha.ts'
@@ -91,7 +97,14 @@ export const variables = {
 
 type RawConfig = Values<typeof variables>
 type OwnProviders = ReturnType<typeof oidcProviderSettings>
-export type Config = ReturnType<typeof groupConfig> & { gaps: readonly string[] }
+export type Config = ReturnType<typeof groupConfig> & { gaps: readonly string[]; origin: SettingsOrigin }
+
+/** Declarations and texts of the settings, for administrators. `warnings` are those of readConfig. */
+export interface SettingsOrigin {
+  variables: Variables
+  given: Readonly<Record<string, GivenValue>>
+  warnings: readonly string[]
+}
 
 /**
  * Throws a ConfigError that lists all problems. `warnings` name unknown settings and those without effect;
@@ -117,7 +130,7 @@ export function readConfig(
     ...hookProblems(values),
     ...webhookProblems(values),
   ]
-  const { values, warnings } = readVariables(all, 'AUTH_', environment, file, 'GOTRUE_', rulesBroken)
+  const { values, warnings, given } = readVariables(all, 'AUTH_', environment, file, 'GOTRUE_', rulesBroken)
   const toNote = [
     ...inheritedWarnings(values),
     ...databaseWarnings(values, 'AUTH_'),
@@ -132,8 +145,9 @@ export function readConfig(
   ]
   const gaps = [...externalProviderGaps(values), ...oidcProviderGaps(names, values), ...smsGatewayGaps(values)]
   const usable = { ...values, SMS_PROVIDER: completeGateways(values) }
-  const config = { ...groupConfig(usable, oidcProviderSettings(names, values)), gaps }
-  return { config, warnings: [...warnings, ...toNote] }
+  const origin = { variables: all, given, warnings: [...warnings, ...toNote] }
+  const config = { ...groupConfig(usable, oidcProviderSettings(names, values)), gaps, origin }
+  return { config, warnings: origin.warnings }
 }
 
 const groupConfig = (values: RawConfig, ownProviders: OwnProviders) => ({

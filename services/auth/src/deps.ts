@@ -14,6 +14,7 @@ import { createProviders } from './adapters/providers/index.ts'
 import { appleSecondsLeft } from './config/faults.ts'
 import type { Config } from './config.ts'
 import { createCustomProviders } from './core/custom-providers/find-custom-provider.ts'
+import { createHookFailures } from './core/hooks/hook-failures.ts'
 import { createHooks } from './core/hooks/hooks.ts'
 import { deriveKey } from './core/keys/derive-key.ts'
 import { createEncryption } from './core/keys/encryption.ts'
@@ -107,6 +108,7 @@ export async function openDeps(
           () => queue.stop(5_000),
           () => deps.egress.close(),
           deps.hooks.close,
+          deps.hookFailures.written,
           () => deps.receivers.close(),
           () => reads.close(),
           close,
@@ -148,7 +150,8 @@ export async function makeDeps(
     createProviders(config, undefined, customProviders),
     openChains(config.web3),
   ])
-  const hooks = createHooks({ db, log, ...processValues, config })
+  const hookFailures = createHookFailures({ db, log, now, newRowId })
+  const hooks = createHooks({ db, log, ...processValues, config, recordFailure: hookFailures.record })
   return {
     config,
     log,
@@ -184,6 +187,7 @@ export async function makeDeps(
     web3,
     /** The operator's own code; nothing is asked where it is disabled. */
     hooks,
+    hookFailures,
     /** Attempts of requests at their own messages; undefined where none waits for a hook. */
     firstAttempts: createFirstAttempts({ db, log, now, encryption, hooks, config, random: processValues.random }),
     web3NonceKey: deriveKey(config.jwt.secret, 'web3-nonce'),

@@ -8,6 +8,7 @@ import { deleteOldAuditEntries, deleteRefusedSignIns } from './core/audit/audit.
 import { eraseDeletedUsers, eraseRefusedSignIns } from './core/audit/erase-entries.store.ts'
 import { deleteExpiredChallenges } from './core/factors/challenges.store.ts'
 import { deleteStaleFactors } from './core/factors/factors.store.ts'
+import { deleteOldHookFailures } from './core/hooks/hook-failures.store.ts'
 import { deleteExpiredLimits } from './core/limits/rate-limits.store.ts'
 import { deleteExpiredAuthCodes } from './core/one-time-tokens/auth-codes.store.ts'
 import { deleteExpiredTokens } from './core/one-time-tokens/one-time-tokens.store.ts'
@@ -37,7 +38,7 @@ import { claimRun, isRunDue, setDue } from './db/shared-runs.store.ts'
 import type { Deps } from './deps.ts'
 import { deleteExpiredFlowStates } from './flows/oauth/flow-states.store.ts'
 
-/** Retention of failed messages, for an admin to act. */
+/** Retention of failed messages and of failures of hooks, for an admin to act. */
 const KEEP_FAILED_SECONDS = 30 * 86_400
 
 /** Retention of unproven second factors: long after any enrolment in progress. */
@@ -120,6 +121,7 @@ function kindsOf(deps: Deps, log: Logger): Kinds {
     'old events': { begin: () => deleteOldDeliveries(db, ago(webhooks.keepSeconds)) },
     'users of old events': { begin: () => deleteOldEventUsers(db, ago(webhooks.keepSeconds)) },
     'webhook without settings': { begin: () => deleteUnset(db, ago(TRY_FOR_MS / 1000)) },
+    'failures of hooks': { begin: () => deleteOldHookFailures(db, ago(KEEP_FAILED_SECONDS)) },
     'events for deleted webhooks': { begin: () => deleteOrphans(db) },
     ...(auditKeepSeconds
       ? { 'audit entries': { begin: () => deleteOldAuditEntries(db, ago(auditKeepSeconds)) } }

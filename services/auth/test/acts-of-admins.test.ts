@@ -325,6 +325,26 @@ Object.assign(ROUTES, {
       },
     ],
   ],
+  'POST /admin/providers/{provider}/test': [
+    [
+      'provider_tested',
+      async (as) => {
+        const { identifier: provider } = await addedProvider()
+        const walk = () => service.post(`/admin/providers/${provider}/test`, {}, as)
+        return { walk, target: null, traits: { provider } }
+      },
+    ],
+  ],
+  'POST /admin/mail-templates/{kind}/send': [
+    [
+      'mail_sample_sent',
+      async (as) => ({
+        walk: () => service.post('/admin/mail-templates/invite/send', {}, as),
+        target: null,
+        traits: { kind: 'invite' },
+      }),
+    ],
+  ],
 } satisfies Record<string, Act[]>)
 
 /** Routes that only read. */
@@ -343,6 +363,13 @@ const READS = [
   'GET /admin/webhooks',
   'GET /admin/webhooks/{webhook_id}',
   'GET /admin/webhooks/{webhook_id}/deliveries',
+  'GET /admin/providers',
+  'GET /admin/providers/tests/{test_id}',
+  'GET /admin/hooks',
+  'GET /admin/mail-templates',
+  'GET /admin/mail-templates/{kind}',
+  'GET /admin/settings',
+  'GET /admin/keys',
 ]
 
 test('every route of an admin is an act below, or reads', async () => {
@@ -375,8 +402,15 @@ test.for(acts)('the admin is the actor of %s', async ([, [action, prepare]]) => 
 test.for(READS)('%s leaves none', async (route) => {
   const { id } = await byUser()
   const { identifier } = await addedProvider()
-  const webhookId = await addPausedReceiver(service)
-  const ids = { '{user_id}': id, '{identifier}': identifier, '{webhook_id}': webhookId }
+  // There can be twenty.
+  const webhookId = route.includes('{webhook_id}') ? await addPausedReceiver(service) : ''
+  const ids = {
+    '{user_id}': id,
+    '{identifier}': identifier,
+    '{webhook_id}': webhookId,
+    '{test_id}': id,
+    '{kind}': 'invite',
+  }
   const url = Object.entries(ids).reduce((url, [name, value]) => url.replace(name, value), route.replace('GET ', ''))
   const { result, left } = await audited(() => service.get(url, admin.auth))
   expect([result.status, left]).toEqual([200, []])

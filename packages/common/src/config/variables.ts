@@ -11,6 +11,8 @@ export interface Variable<Value> {
   /** Text of the default; a variable without one is `undefined` when unset. */
   default?: string
   required?: boolean
+  /** The value is a key or a password, or may contain one: it is never shown. */
+  secret?: boolean
   /** Other names read after the main one, without the service's prefix. */
   aliases?: readonly string[]
   /** Throws an Error whose text completes the sentence "NAME …" without quoting the value. */
@@ -23,7 +25,7 @@ export interface Variable<Value> {
 export type Variables = Record<string, Variable<any>>
 export type Values<V extends Variables> = { [Name in keyof V]: V[Name] extends Variable<infer Value> ? Value : never }
 
-type Options = Pick<Variable<unknown>, 'default' | 'required' | 'aliases'>
+type Options = Pick<Variable<unknown>, 'default' | 'required' | 'aliases' | 'secret'>
 type Present = { default: string } | { required: true }
 type ValueOf<O, Value> = O extends Present ? Value : Value | undefined
 
@@ -152,6 +154,13 @@ export class ConfigError extends Error {
 
 export type Environment = Record<string, string | undefined>
 
+/** Value of a set variable, the name that it was given by, and its source. */
+export interface GivenValue {
+  name: string
+  value: string
+  from: 'environment' | 'file'
+}
+
 /** The variables of a `.env` file; none when the file does not exist. */
 export function readEnvFile(path: string): Environment {
   try {
@@ -170,7 +179,7 @@ const AROUND = 'the value begins or ends with white space'
  * means unset. Throws one ConfigError with all problems and all unknown names: a misspelt name often explains a missing
  * one. `warnings` lists the unknown names when there is no problem. Names with `foreignPrefix` are those of another
  * system with the same settings; they are not read. `rulesBroken` finds problems of several values together. It sees
- * the default of an unusable value, so what it says about that variable is left out.
+ * the default of an unusable value, so what it says about that variable is left out. `given` has the set variables.
  */
 export function readVariables<V extends Variables>(
   variables: V,
@@ -179,12 +188,14 @@ export function readVariables<V extends Variables>(
   file: Environment = {},
   foreignPrefix?: string,
   rulesBroken: (values: Values<V>) => string[] = () => [],
-): { values: Values<V>; warnings: string[] } {
+): { values: Values<V>; warnings: string[]; given: Record<string, GivenValue> } {
   const problems: string[] = []
   const unusable: string[] = []
   const values: Record<string, unknown> = {}
+  const set: Record<string, GivenValue> = {}
   for (const [name, entry] of Object.entries(variables)) {
     const found = lookUp([prefix + name, name, ...(entry.aliases ?? [])], environment, file)
+    if (found) set[name] = found
     if (found === undefined && entry.default === undefined) {
       if (!entry.required) continue
       problems.push(`${prefix}${name} is required: ${entry.meaning}`)
@@ -206,17 +217,20 @@ export function readVariables<V extends Variables>(
   const foreign = foreignPrefix === undefined ? [] : foreignNames(variables, prefix, foreignPrefix, given)
   const warnings = [...unknownNames(variables, prefix, given), ...foreign]
   if (problems.length > 0) throw new ConfigError([...problems, ...warnings])
-  return { values: values as Values<V>, warnings }
+  return { values: values as Values<V>, warnings, given: set }
 }
 
 const namesIn = (problem: string): string[] => problem.match(/[A-Z][A-Z\d]*(_[A-Z\d]+)+/g) ?? []
 
 /** Drops trailing line ends: a Secret made from a file has one, which would make the key differ from the peer's. */
-function lookUp(names: string[], environment: Environment, file: Environment) {
-  for (const source of [environment, file]) {
+function lookUp(names: string[], environment: Environment, file: Environment): GivenValue | undefined {
+  for (const [from, source] of [
+    ['environment', environment],
+    ['file', file],
+  ] as const) {
     for (const name of names) {
       const value = source[name]?.replace(/[\r\n]+$/, '')
-      if (value) return { name, value }
+      if (value) return { name, value, from }
     }
   }
   return undefined

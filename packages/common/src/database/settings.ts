@@ -15,7 +15,7 @@ export const databaseVariables = ({ poolSize, exampleTable }: DatabaseDefaults) 
     DATABASE_URL: parsed(
       'string',
       'PostgreSQL connection string; with TLS `?sslmode=verify-full`, and `sslrootcert=` the file of an authority of your own.',
-      { required: true, aliases: ['DB_DATABASE_URL'] },
+      { required: true, secret: true, aliases: ['DB_DATABASE_URL'] },
       parseDatabaseUrl,
     ),
     DATABASE_POOLER: oneOf(
@@ -26,13 +26,13 @@ export const databaseVariables = ({ poolSize, exampleTable }: DatabaseDefaults) 
     DATABASE_DIRECT_URL: parsed(
       'string',
       'Connection string of PostgreSQL itself, past the pooler: for LISTEN, migrations and commands; after a failover it must lead to the new primary. Default: DATABASE_URL.',
-      {},
+      { secret: true },
       parseDatabaseUrl,
     ),
     DATABASE_FALLBACK_URLS: parsed(
       'list',
       'Connection strings of further hosts, separated by commas or spaces. The first that accepts writes is used, and used until it fails. LISTEN, migrations and commands use DATABASE_DIRECT_URL alone, if set.',
-      { default: '' },
+      { default: '', secret: true },
       (value) =>
         value
           .split(/[\s,]+/)
@@ -42,7 +42,7 @@ export const databaseVariables = ({ poolSize, exampleTable }: DatabaseDefaults) 
     DATABASE_REPLICA_URL: parsed(
       'string',
       'Connection string of a streaming standby itself, not of a pooler. It answers lists, exports and public pages; while it is late or away, the primary does.',
-      {},
+      { secret: true },
       parseDatabaseUrl,
     ),
     DATABASE_REPLICA_MAX_LAG: duration('Lag from which on the replica is not used.', { default: '5s', positive: true }),

@@ -3,7 +3,7 @@ import { boolean, duration, httpUrl, oneOf, text, type Values, type Variables } 
 export const captchaVariables = {
   SECURITY_CAPTCHA_ENABLED: boolean('Require a captcha on public endpoints.', { default: 'false' }),
   SECURITY_CAPTCHA_PROVIDER: oneOf(['hcaptcha', 'turnstile'], 'Captcha provider.', { default: 'hcaptcha' }),
-  SECURITY_CAPTCHA_SECRET: text("The captcha provider's secret; required when enabled."),
+  SECURITY_CAPTCHA_SECRET: text("The captcha provider's secret; required when enabled.", { secret: true }),
   SECURITY_CAPTCHA_TIMEOUT: duration('Longest wait for the captcha provider.', {
     default: '10s',
     positive: true,

@@ -6,13 +6,13 @@ export const encryptionVariables = {
   ENCRYPTION_KEYS: parsed(
     'id:key, id:key',
     'Keys that encrypt second factors, queued messages, tokens and client secrets of providers in the database: the first encrypts, all decrypt. `keys generate --encryption` makes one; docs/rotate-keys.md replaces one. ENCRYPTION_KEY as an entry stands for the key without id.',
-    {},
+    { secret: true },
     parseEncryptionKeys,
   ),
   ENCRYPTION_KEY: parsed(
     'string',
     'Key without id, at least 16 bytes: encrypts while ENCRYPTION_KEYS is unset, and decrypts what it encrypted. Unset: JWT_SECRET, whose change then loses second factors.',
-    {},
+    { secret: true },
     parseSecret,
   ),
 } satisfies Variables

@@ -57,7 +57,7 @@ const providerVariables = (title: string, emailOptional: boolean) =>
   ({
     ENABLED: boolean(`Sign-in with ${title}.`, { default: 'false' }),
     CLIENT_ID: list('OAuth client id; required when enabled. Further ids are accepted as audience of id_tokens.'),
-    SECRET: text('OAuth client secret; required when enabled.'),
+    SECRET: text('OAuth client secret; required when enabled.', { secret: true }),
     REDIRECT_URI: baseUrl('Address of `/callback` registered at the provider; required when enabled.'),
     URL: baseUrl('Base address that replaces the public one.'),
     EMAIL_OPTIONAL: boolean('Accounts without an e-mail address may sign in.', { default: String(emailOptional) }),

@@ -6,13 +6,13 @@ export const jwtVariables = {
   JWT_SECRET: parsed(
     'string',
     'Secret for HS256 tokens, refresh tokens and codes; at least 16 bytes, better 32 or more.',
-    { required: true },
+    { required: true, secret: true },
     parseSecret,
   ),
   JWT_KEYS: parsed(
     'JSON',
     'JWK set (or array of JWKs) of private keys; the one whose `key_ops` has `sign` signs, the others verify. `getClaims()` of the client reads only RS256 and ES256.',
-    {},
+    { secret: true },
     parseJwtKeys,
   ),
   JWT_EXP: duration('Lifetime of access tokens.', { default: '3600', positive: true }),

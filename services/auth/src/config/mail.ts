@@ -77,7 +77,7 @@ export const mailVariables = {
   MAILER_TEST_OTP: parsed(
     'list',
     'Addresses with a fixed code that get no mail: `address:code,address:code`.',
-    { default: '' },
+    { default: '', secret: true },
     parseTestAddresses,
   ),
   MAILER_TEST_OTP_VALID_UNTIL: parsed(

@@ -50,7 +50,7 @@ export const telemetryVariables = {
 } satisfies Variables
 
 export const inheritedVariables = {
-  OPERATOR_TOKEN: text('Inherited, without effect.'),
+  OPERATOR_TOKEN: text('Inherited, without effect.', { secret: true }),
   API_ENDPOINT: text('Inherited, without effect.'),
 } satisfies Variables
 

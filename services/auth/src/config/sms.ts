@@ -28,7 +28,7 @@ export const smsVariables = {
   SMS_TEST_OTP: parsed(
     'list',
     'Numbers with a fixed code that get no messages: `phone:code,phone:code`.',
-    { default: '' },
+    { default: '', secret: true },
     parseTestNumbers,
   ),
   SMS_TEST_OTP_VALID_UNTIL: parsed('time', 'End of the fixed codes, such as `2030-01-31T00:00:00Z`.', {}, parseMoment),

@@ -17,7 +17,7 @@ export const smtpVariables = {
   ),
   SMTP_PORT: port('Port of the mail server; 465 implies TLS from the start. Required like SMTP_HOST.', {}),
   SMTP_USER: text('User name at the mail server, if it requires one.'),
-  SMTP_PASS: text('Password at the mail server.'),
+  SMTP_PASS: text('Password at the mail server.', { secret: true }),
   SMTP_ADMIN_EMAIL: parsed('string', 'From address of all mail; required like SMTP_HOST.', {}, parseSender),
   SMTP_SENDER_NAME: text('From name; SMTP_ADMIN_EMAIL when unset.'),
   SMTP_TLS: oneOf(
@@ -34,7 +34,7 @@ export const smtpVariables = {
   SMTP_HEADERS: parsed(
     'JSON',
     'Further headers of all mail: names with a text or a list of texts; `$messageType` becomes the kind of the mail.',
-    { default: '{}' },
+    { default: '{}', secret: true },
     parseMailHeaders,
   ),
   SMTP_MAX_FREQUENCY: duration('Minimum time between confirmation mails to one address.', { default: '900' }),

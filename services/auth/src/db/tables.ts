@@ -10,6 +10,7 @@ export interface DB {
   auth_codes: AuthCodesTable
   flow_states: FlowStatesTable
   audit_log_entries: { id: string; payload: MetadataColumn; ip_address: Generated<string>; created_at: Date }
+  hook_failures: HookFailuresTable
   send_gaps: { key: Buffer; sent_at: Date; expires_at: Date }
   decoy_rows: { key: Buffer; written_at: Date }
   rate_limits: { key: string; points: number; expire: number | null }
@@ -48,7 +49,7 @@ export const TABLES = [
     'shared_runs',
     'used_web3_messages',
   ] as const),
-  ...(['passkeys', 'used_passkey_challenges', 'custom_providers'] as const),
+  ...(['passkeys', 'used_passkey_challenges', 'custom_providers', 'hook_failures'] as const),
   ...(['webhooks', 'webhook_deliveries', 'event_users', 'hourly_counts', 'daily_counts'] as const),
 ] satisfies readonly (keyof DB)[]
 
@@ -236,9 +237,20 @@ export interface FlowStatesTable {
   linking_user_id: string | null
   linking_session_id: string | null
   sealed: string
+  is_test: Generated<boolean>
   used_at: MaybeTime
   expires_at: Date
   created_at: Date
+}
+
+interface HookFailuresTable {
+  id: string
+  point: string
+  result: string
+  reason: string
+  question_id: string
+  failures: number
+  failed_at: Date
 }
 
 export type MessageChannel = 'mail' | 'sms'

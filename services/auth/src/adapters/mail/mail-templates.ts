@@ -40,6 +40,7 @@ export function openMailTemplates({ config, now, log }: TemplateDeps, mailWaitsM
     sources.file(kind, locale) ?? (await remoteBody(kind, locale)) ?? remoteBody(kind, mail.defaultLocale)
 
   return {
+    /** Renders in the language, or in the default one where the settings lack it. */
     async render(kind: MailKind, wanted: string | undefined, variables: object) {
       const locale = wanted && mail.locales.includes(wanted) ? wanted : mail.defaultLocale
       const builtIn = builtInTemplates(kind, locale)
@@ -61,8 +62,13 @@ export function openMailTemplates({ config, now, log }: TemplateDeps, mailWaitsM
         subject: oneLine(ownSubject ?? renderTemplate(builtIn.subject, values)),
         html: ownHtml ?? renderTemplate(builtIn.html, values, schemes),
         text: ownHtml === undefined ? renderTemplate(builtIn.text, values) : htmlToText(ownHtml),
+        language: locale,
+        /** Whether the body is the operator's. */
+        isOwn: ownHtml !== undefined,
       }
     },
+    /** Source of the body of a kind. */
+    sourceOf: (kind: MailKind) => sources.origins[kind] ?? ('built_in' as const),
     /** Loads the bodies behind URLs at start: the first mail does not wait, and a mistake shows early. */
     async loadRemote(): Promise<void> {
       for (const [kind, from] of Object.entries(sources.origins)) log.info({ kind, from }, 'custom mail template')

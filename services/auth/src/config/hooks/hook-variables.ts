@@ -35,7 +35,7 @@ const pointVariables = (point: HookPoint) =>
     SECRETS: parsed(
       'list',
       'Secrets that sign its requests, separated by `|`: `v1,whsec_…` (HMAC) or `v1a,whpk_…:whsk_…` (Ed25519); required by HTTP.',
-      {},
+      { secret: true },
       parseSigningSecrets,
     ),
     UNSIGNED: boolean('Its requests are not signed, so SECRETS is not required.', { default: 'false' }),
@@ -51,7 +51,7 @@ const pointVariables = (point: HookPoint) =>
     DATABASE_URL: parsed(
       'string',
       'Connection string of the database with its function; unset: the database of this service.',
-      {},
+      { secret: true },
       parseDatabaseUrl,
     ),
   }) satisfies Variables

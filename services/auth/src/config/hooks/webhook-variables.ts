@@ -9,7 +9,7 @@ export const webhookVariables = {
   WEBHOOK_SECRET: parsed(
     'list',
     'Secret that signs the events for WEBHOOK_URL (Standard Webhooks): `whsec_` and base64 of 24 to 64 bytes. With two, separated by `|`, both sign.',
-    {},
+    { secret: true },
     parseSecrets,
   ),
   WEBHOOK_EVENTS: parsed(

@@ -21,6 +21,8 @@ export const LOG_TYPES = {
   webhook_tested: 'team',
   webhook_delivery_retried: 'team',
   webhooks_replayed: 'team',
+  mail_sample_sent: 'team',
+  provider_tested: 'team',
   token_refreshed: 'token',
   token_reuse_detected: 'token',
   /** Token used after its reuse interval by the client that has the next one. */

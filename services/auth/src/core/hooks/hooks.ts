@@ -21,6 +21,7 @@ import { countHookCall } from '../../metrics.ts'
 import { type AuditLog, originOf } from '../audit/audit.ts'
 import type { RandomBytes } from '../one-time-tokens/one-time-token.ts'
 import { createAnswerTimes } from './answer-times.ts'
+import type { HookFailure } from './hook-failures.ts'
 import { type HookAnswers, type HookPayloads, membersOf } from './payloads.ts'
 
 interface HooksDeps {
@@ -30,6 +31,8 @@ interface HooksDeps {
   newId: () => string
   random: RandomBytes
   config: Pick<Config, 'database' | 'hooks' | 'telemetry'>
+  /** Stores a failure, without delay. */
+  recordFailure?: (point: HookPoint, failure: HookFailure) => void
 }
 
 export type Hooks = ReturnType<typeof createHooks>
@@ -77,7 +80,7 @@ export function causedBy<Failure extends object>(point: HookPoint, failure: Fail
   return failure
 }
 
-export function createHooks({ db, log: processLog, now, newId, random, config }: HooksDeps) {
+export function createHooks({ db, log: processLog, now, newId, random, config, recordFailure }: HooksDeps) {
   const { hooks } = config
   const others = new Map<string, ReturnType<typeof openDatabase>>()
   const times = createAnswerTimes(random)
@@ -157,7 +160,10 @@ export function createHooks({ db, log: processLog, now, newId, random, config }:
       const micros = Math.round((performance.now() - begun) * 1000)
       countHookCall(point, result, micros / 1e6)
       if (isAnswer(result)) times.answered(point, micros / 1000)
-      else if (!isUndone) times.failed(point)
+      else {
+        if (!isUndone) times.failed(point)
+        recordFailure?.(point, { questionId: id, result, reason: reasonOf(error) })
+      }
       logCall(log, { point, uri: describeTarget(hook.target), id, result, micros, error })
     }
     try {

@@ -4,7 +4,8 @@ import type { JWK } from 'jose'
 export const SIGNING_ALGORITHMS = ['RS256', 'RS512', 'ES256', 'ES512', 'EdDSA', 'HS256'] as const
 export type SigningAlgorithm = (typeof SIGNING_ALGORITHMS)[number]
 
-export type JwtKey = JWK & { kid: string; alg: SigningAlgorithm; key_ops: string[] }
+/** `iat`: seconds since 1970 when it was made, if it says so. */
+export type JwtKey = JWK & { kid: string; alg: SigningAlgorithm; key_ops: string[]; iat?: unknown }
 
 /** Parses JWT_KEYS: a JWK set or an array of JWKs. Errors name the broken rule, never the key. */
 export function parseJwtKeys(text: string): JwtKey[] {

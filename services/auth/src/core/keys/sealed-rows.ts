@@ -25,6 +25,8 @@ export interface SealedRowsWatch {
   count(): Promise<void>
   /** Rows by key and table; undefined before the first count. */
   figures(): KeyRows[] | undefined
+  /** Time of that count. */
+  countedAt(): Date | undefined
   /** A public sentence, if a key is missing: it names none. */
   warnings(): string[]
   /** Counts now and from time to time, until the returned function is called. */
@@ -56,6 +58,7 @@ export function watchSealedRows({
   log: Logger
 }): SealedRowsWatch {
   let figures: KeyRows[] | undefined
+  let countedAt: Date | undefined
   let logged = ''
   const missing = () => missingKeys(encryption, figures ?? [])
   const count = async () => {
@@ -63,11 +66,14 @@ export function watchSealedRows({
     const before = new Date(at.getTime() - COUNT_EVERY_MS)
     const last = await findCount(db)
     let counted = last?.counts
+    let from = last?.claimed_at
     if ((!last || last.claimed_at <= before) && (await claimCount(db, { now: at, before }))) {
       counted = await countApart(config.database, log)
       await saveCount(db, counted, at)
+      from = at
     }
     figures = counted ? rowsByKey(encryption, counted) : undefined
+    countedAt = counted ? from : undefined
     const ids = missing().map(({ id }) => id)
     if (ids.join() === logged) return
     logged = ids.join()
@@ -78,6 +84,7 @@ export function watchSealedRows({
   return {
     count,
     figures: () => figures,
+    countedAt: () => countedAt,
     warnings: () => (missing().length > 0 ? ['an encryption key is missing'] : []),
     start() {
       const countOrWarn = () => count().catch((err) => log.warn({ err }, 'sealed rows not counted'))

@@ -65,9 +65,11 @@ function printEncryptionKey({ alg, kid }: { alg?: string | undefined; kid?: stri
 const randomLetters = (length: number) =>
   Array.from({ length }, () => ID_LETTERS[randomInt(ID_LETTERS.length)]).join('')
 
+/** Makes a set of one key. `iat` is its age, as in OpenID Federation 1.0, section 8.7.2. */
 export async function generateKeySet(alg: (typeof ALGORITHMS)[number], kid?: string) {
   const { privateKey } = await generateKeyPair(alg, { extractable: true, modulusLength: RSA_BITS })
   const material = await exportJWK(privateKey)
   const id = kid ?? (await calculateJwkThumbprint(material))
-  return { keys: [{ ...material, kid: id, alg, use: 'sig', key_ops: ['sign', 'verify'] }] }
+  const made = { iat: Math.floor(Date.now() / 1000) }
+  return { keys: [{ ...material, kid: id, alg, use: 'sig', key_ops: ['sign', 'verify'], ...made }] }
 }

@@ -6,10 +6,9 @@ import { inDocument } from '@services/common/http/route-schema'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { primaryEmail } from '../../adapters/oauth/clean-account.ts'
-import type { SignedIn, SignInSecrets } from '../../adapters/oauth/sign-in-client.ts'
+import type { SignedIn } from '../../adapters/oauth/sign-in-client.ts'
 import { fitsAddress } from '../../adapters/oauth/upstream.ts'
 import { recordSignIn } from '../../core/audit/sign-in-attempt.ts'
-import { SEALED } from '../../core/keys/sealed-columns.ts'
 import { ERROR_NAMES, sessionParameters, withFragment, withQuery } from '../../core/redirects/redirect-url.ts'
 import { linkLifetime } from '../../core/verification-messages/link-mail.ts'
 import { UUID } from '../../db/uuid.ts'
@@ -25,7 +24,15 @@ import type { Redirection } from '../../http/pages/send-to.ts'
 import { type FlowState, takeFlowState } from './flow-states.store.ts'
 import { linkingPage } from './linking-page.ts'
 import { logProviderRefusal, logRefusal } from './log-refusal.ts'
-import { beginSignIn, finishSignIn, isReachedByTls, readAddressToBegin, type SignInOrder } from './sign-in.ts'
+import { failBegunTest, finishTest, testPage } from './provider-test.ts'
+import {
+  beginSignIn,
+  finishSignIn,
+  isReachedByTls,
+  openSecrets,
+  readAddressToBegin,
+  type SignInOrder,
+} from './sign-in.ts'
 
 /** Apple posts the user's name beside the code, the longest form of any provider. */
 const MAX_FORM_BYTES = 64 * 1024
@@ -74,12 +81,14 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
           target = targetOf(beginning.order)
           provider = beginning.order.provider
           await deps.limits.byAddress(request, 'authorize')
-          return begin(request, reply, beginning, callback)
+          if (!beginning.order.isTest) return begin(request, reply, beginning, callback)
+          return await begin(request, reply, beginning, callback).catch((error) => failTest(request, beginning, error))
         }
         await deps.limits.byAddress(request, 'callback')
         const state = await takeState(request, callback.state)
         provider = state?.provider
         attempt = requireUsable(state)
+        if (attempt.isTest) return await endTest(request, reply, attempt, callback)
         target = targetOf(attempt)
         const location = await redeem(request, attempt, callback)
         unbindBrowser(request, reply, attempt.id)
@@ -163,7 +172,7 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
     const attempt = { method: state.provider, typed: '' }
     return recordSignIn(deps, request.log, attempt, async () => {
       const provider = await findProvider(state.provider)
-      const secrets = openSecrets(state)
+      const secrets = openSecrets(deps, state)
       const signedIn = await provider.client.finish(callback, secrets, deps.now())
       attempt.typed = primaryEmail(signedIn.account)?.email ?? ''
       const finished = await finishSignIn(deps, request.log, {
@@ -183,12 +192,24 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
     })
   }
 
-  function openSecrets(state: FlowState): SignInSecrets {
-    try {
-      return deps.encryption.open(SEALED.attempt, state)
-    } catch (cause) {
-      throw apiError('bad_oauth_state', { cause })
-    }
+  async function endTest(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    attempt: FlowState,
+    callback: Record<string, string>,
+  ): Promise<HtmlAnswer> {
+    await finishTest(deps, attempt, callback)
+    unbindBrowser(request, reply, attempt.id)
+    return { page: testPage(config, acceptLanguageOf(request)) }
+  }
+
+  async function failTest(
+    request: FastifyRequest,
+    { id, order }: { id: string; order: SignInOrder },
+    error: unknown,
+  ): Promise<HtmlAnswer> {
+    await failBegunTest(deps, id, order, error)
+    return { page: testPage(config, acceptLanguageOf(request)) }
   }
 
   async function findProvider(name: string) {

@@ -14,10 +14,18 @@ export interface FlowState {
   inviteTokenHash: Buffer | null
   linking: Linking | null
   sealed: string
+  /** A test of an admin, whose callback begins no session (provider-test.ts). */
+  isTest?: boolean
 }
 
-/** Stores an attempt. Returns false if the id was used before. */
-export async function insertFlowState(db: Kysely<DB>, state: FlowState, now: Date, expiresAt: Date): Promise<boolean> {
+/** Stores an attempt; `usedAt`: one that has ended. Returns false if the id was used before. */
+export async function insertFlowState(
+  db: Kysely<DB>,
+  state: FlowState,
+  now: Date,
+  expiresAt: Date,
+  usedAt: Date | null = null,
+): Promise<boolean> {
   const inserted = await db
     .insertInto('flow_states')
     .values({
@@ -31,6 +39,8 @@ export async function insertFlowState(db: Kysely<DB>, state: FlowState, now: Dat
       linking_user_id: state.linking?.userId ?? null,
       linking_session_id: state.linking?.sessionId ?? null,
       sealed: state.sealed,
+      is_test: state.isTest ?? false,
+      used_at: usedAt,
       expires_at: expiresAt,
       created_at: now,
     })
@@ -74,10 +84,25 @@ const fromRow = (row: Selectable<FlowStatesTable>): FlowState => ({
       ? { userId: row.linking_user_id, sessionId: row.linking_session_id }
       : null,
   sealed: row.sealed,
+  isTest: row.is_test,
 })
 
 export const deleteExpiredFlowStates = (db: Kysely<DB>, before: Date) =>
   deleteInBatches(db, 'flow_states', { column: 'expires_at', before })
+
+/** Replaces the secrets of a used test by its sealed outcome. */
+export const saveOutcome = (db: Kysely<DB>, id: string, sealed: string) =>
+  db.updateTable('flow_states').set({ sealed }).where('id', '=', id).where('is_test', '=', true).execute()
+
+/** Finds a test whose browser has come back. */
+export const findUsedTest = (db: Kysely<DB>, id: string) =>
+  db
+    .selectFrom('flow_states')
+    .select(['id', 'provider', 'sealed'])
+    .where('id', '=', id)
+    .where('is_test', '=', true)
+    .where('used_at', 'is not', null)
+    .executeTakeFirst()
 
 export async function isBegun(db: Kysely<DB>, id: string): Promise<boolean> {
   const found = await db.selectFrom('flow_states').select('id').where('id', '=', id).executeTakeFirst()

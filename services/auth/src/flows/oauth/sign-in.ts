@@ -9,7 +9,7 @@
 // begun                 | expired
 import { seal, unseal } from '@services/common/seal'
 import type { ConfiguredProvider } from '../../adapters/oauth/configure-provider.ts'
-import type { SignedIn } from '../../adapters/oauth/sign-in-client.ts'
+import type { SignedIn, SignInSecrets } from '../../adapters/oauth/sign-in-client.ts'
 import { type AuditLog, pendingAudit } from '../../core/audit/audit.ts'
 import { signInExternally } from '../../core/identities/external-sign-in.ts'
 import { SEALED } from '../../core/keys/sealed-columns.ts'
@@ -71,11 +71,12 @@ export function addressToBegin(
   deps: Deps,
   { redirectUri }: ConfiguredProvider['settings'],
   order: SignInOrder,
+  id = deps.newId(),
 ): string {
   const carried: Carried = {
     ...order,
     inviteTokenHash: order.inviteTokenHash?.toString('base64') ?? null,
-    id: deps.newId(),
+    id,
     expiresAt: deps.now().getTime() + deps.config.external.stateLifetimeSeconds * 1000,
   }
   const address = new URL(redirectUri)
@@ -101,6 +102,15 @@ function unsealOrder(key: Deps['attemptKey'], begin: string): Carried {
     return unseal<Carried>(key, begin)
   } catch (cause) {
     throw apiError('bad_oauth_state', { message: 'This link is incomplete', cause })
+  }
+}
+
+/** Opens the secrets of an attempt. Throws bad_oauth_state where no key opens them. */
+export function openSecrets({ encryption }: Pick<Deps, 'encryption'>, state: FlowState): SignInSecrets {
+  try {
+    return encryption.open(SEALED.attempt, state)
+  } catch (cause) {
+    throw apiError('bad_oauth_state', { cause })
   }
 }
 

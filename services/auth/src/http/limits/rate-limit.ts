@@ -40,6 +40,9 @@ const FIXED_CODE_GUESSES = { points: 20, seconds: 6 * 3600 }
 /** Devices that a user trusts: each may send a mail. */
 const DEVICES_TRUSTED = { points: 10, seconds: 3600 }
 
+/** Samples of mails that an admin sends to the own address. */
+const SAMPLES_SENT = { points: 20, seconds: 3600 }
+
 const OF_FACTORS = 'AUTH_MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY'
 
 export type AddressLimit = keyof ReturnType<typeof addressRatesOf>
@@ -80,6 +83,7 @@ export function createLimits(deps: LimiterDeps, config: Pick<Config, 'limits' | 
   const fixedCodeGuesses = openFixed('fixed-code', FIXED_CODE_GUESSES)
   const addressChanges = openFixed('address-change', ADDRESS_CHANGES)
   const devicesTrusted = openFixed('devices-trusted', DEVICES_TRUSTED)
+  const samplesSent = openFixed('samples-sent', SAMPLES_SENT)
 
   return {
     ...createMailGuards(deps, config),
@@ -105,6 +109,8 @@ export function createLimits(deps: LimiterDeps, config: Pick<Config, 'limits' | 
     addressChange: (userId: string) => consume(addressChanges, userId, 'over_request_rate_limit'),
     /** Counts a user's request to trust a device. */
     deviceTrusted: (userId: string) => consume(devicesTrusted, userId, 'over_request_rate_limit'),
+    /** Counts a sample of a mail that an admin sends to the own address. */
+    sampleSent: (userId: string) => consume(samplesSent, userId, 'over_email_send_rate_limit'),
     /** Counts a sign-in with a device's token against its client address; undefined after too many. */
     async deviceAttempt(request: FastifyRequest): Promise<Refund | undefined> {
       const address = limitKeyOf(request, config)

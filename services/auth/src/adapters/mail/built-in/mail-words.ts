@@ -24,6 +24,8 @@ export interface Words {
   pages: Record<LinkType | 'email', PageWords>
   /** Page shown before linking; `{provider}` is the provider's name, `{account}` either `account` or `guest`. */
   linking: PageWords & { account: string; guest: string }
+  /** Page after a provider was tested. */
+  providerTested: Pick<PageWords, 'heading' | 'text'>
   /** Page that goes on by itself. */
   sentOn: PageWords
   /** Introduces the link that is repeated as text. */

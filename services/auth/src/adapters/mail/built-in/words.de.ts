@@ -48,6 +48,10 @@ export const GERMAN: Words = {
     guest: 'einem Gastkonto ohne Adresse',
     button: 'Mein Konto verknüpfen',
   },
+  providerTested: {
+    heading: 'Der Test ist beendet',
+    text: 'Das Ergebnis steht dort, wo der Test gestartet wurde. Es wurde kein Konto angelegt und keine Sitzung begonnen. Du kannst diese Seite schließen.',
+  },
   sentOn: { heading: 'Einen Moment', text: 'Es geht gleich weiter. Falls nichts passiert:', button: 'Weiter' },
   linkHint: 'Falls die Schaltfläche nicht funktioniert, öffne diese Adresse:',
   mails: {
