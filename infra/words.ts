@@ -108,7 +108,7 @@ function commentsOf(source: string, style: CommentStyle): Text[] {
       .replace(style.line, '')
       .replace(/^\/\*+|^\*\/$|^\* ?|\*\/$/g, '')
       .trim()
-    const isDirective = /^(biome-ignore|@ts-|#|eslint|v8 )/.test(text)
+    const isDirective = /^(biome-ignore|@(ts-|param|property|returns|template|type)|#|eslint|v8 )/.test(text)
     if (begins || !open) {
       open = { line: index + 1, text: '' }
       found.push(open)

@@ -26,9 +26,14 @@ const docsPage = { '@fastify/swagger-ui': ['static'] }
 const PARTS: Record<string, Parts> = {
   auth: {
     entries: { main: 'main.ts', cli: 'cli.ts', serve: 'serve.ts' },
-    files: [join(root, 'services/auth/src/core/passwords/common-passwords.txt'), join(common, 'http/api-docs')],
+    files: [
+      join(root, 'services/auth/src/core/passwords/common-passwords.txt'),
+      join(root, 'services/auth/src/console/browser'),
+      join(common, 'http/api-docs'),
+    ],
     packages: ['argon2', 'bcrypt'],
-    packageFiles: docsPage,
+    // Node resolves the package to its own variant, beside which lies that of browsers.
+    packageFiles: { ...docsPage, 'lit-html': ['lit-html.js', 'node/lit-html.js'] },
   },
   media: {
     entries: {

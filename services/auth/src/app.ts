@@ -20,7 +20,7 @@ import { auditRoutes } from './flows/admin/audit.routes.ts'
 import { customProvidersRoutes } from './flows/admin/custom-providers/custom-providers.routes.ts'
 import { providersRoutes } from './flows/admin/custom-providers/providers.routes.ts'
 import { hooksRoutes } from './flows/admin/hooks/hooks.routes.ts'
-import { generateLinkRoutes, inviteRoutes } from './flows/admin/links/links.routes.ts'
+import { generateLinkRoutes, inviteRoutes, recoverUserRoutes } from './flows/admin/links/links.routes.ts'
 import { mailTemplatesRoutes } from './flows/admin/mail-templates/mail-templates.routes.ts'
 import { messagesRoutes } from './flows/admin/messages/messages.routes.ts'
 import { keysRoutes } from './flows/admin/operation/keys.routes.ts'
@@ -178,6 +178,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     await scope.register(async (subjectScope) => {
       requireSubject(subjectScope, deps)
       await subjectScope.register(adminUserRoutes, { deps })
+      await subjectScope.register(recoverUserRoutes, { deps })
       await subjectScope.register(adminSessionsRoutes, { deps })
       await subjectScope.register(adminFactorsRoutes, { deps })
       await subjectScope.register(adminDevicesRoutes, { deps })

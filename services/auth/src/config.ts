@@ -10,7 +10,7 @@ import {
 import { databaseSettings, databaseWarnings } from '@services/common/database/settings'
 import { telemetrySettings } from '@services/common/telemetry/settings'
 import { captchaProblems, captchaSettings, captchaVariables } from './config/captcha.ts'
-import { consoleSettings, consoleVariables } from './config/console.ts'
+import { consoleProblems, consoleSettings, consoleVariables } from './config/console.ts'
 import { encryptionSettings, encryptionVariables } from './config/encryption.ts'
 import {
   customProviderSettings,
@@ -129,6 +129,7 @@ export function readConfig(
     ...auditProblems(values),
     ...hookProblems(values),
     ...webhookProblems(values),
+    ...consoleProblems(values),
   ]
   const { values, warnings, given } = readVariables(all, 'AUTH_', environment, file, 'GOTRUE_', rulesBroken)
   const toNote = [

@@ -38,6 +38,7 @@ export const errorCatalogue = {
   oauth_provider_not_supported: { status: 400, message: 'Unsupported provider: provider is not enabled' },
   provider_email_needs_verification: { status: 422, message: 'The address must be verified at the provider first' },
   invite_not_found: { status: 404, message: 'Invite not found' },
+  precondition_failed: { status: 412, message: 'The user has changed since it was read' },
   conflict: { status: 409, message: 'This identity matches more than one account' },
   identity_already_exists: { status: 422, message: 'Identity is already linked' },
   identity_not_found: { status: 422, message: "Identity doesn't exist" },

@@ -265,6 +265,15 @@ const ROUTES: Record<string, Act[]> = {
       },
     ],
   ],
+  'POST /admin/users/{user_id}/recover': [
+    [
+      'user_recovery_requested',
+      async (as) => {
+        const { id: target } = await byUser()
+        return { walk: () => service.post(`/admin/users/${target}/recover`, {}, as), target }
+      },
+    ],
+  ],
   'POST /invite': [
     ['user_invited', async (as) => ({ walk: () => service.post('/invite', { email: freshEmail() }, as) })],
   ],

@@ -30,7 +30,7 @@ export type AuditLog = Pick<Logger, 'info' | 'warn'>
 
 function auditPayload(
   { action, actor, target, traits, personalTraits }: AuditEvent,
-  userAgent: string | null | undefined,
+  { userAgent, via }: Partial<Origin>,
 ): Metadata {
   const name = actor.user_metadata.full_name
   const about = target && { user_id: target.id, user_email: target.email ?? '', user_phone: target.phone ?? '' }
@@ -42,6 +42,7 @@ function auditPayload(
     action,
     log_type: LOG_TYPES[action],
     ...(userAgent ? { user_agent: userAgent } : {}),
+    ...(via ? { via } : {}),
     ...(about || traits ? { traits: { ...about, ...traits, ...personalTraits } } : {}),
   }
 }
@@ -50,6 +51,8 @@ function auditPayload(
 export interface Origin {
   ip: string | null
   userAgent: string | null
+  /** The administrator acted in the console. */
+  via?: 'console'
 }
 
 const origins = new WeakMap<object, () => Origin>()
@@ -80,8 +83,8 @@ export function pendingAudit<Event extends AuditEvent>(deps: AuditDeps, log: Aud
 
 function auditEntry(deps: AuditDeps, log: AuditLog, event: AuditEvent): AuditEntry | null {
   if (!deps.config.auditInDatabase) return null
-  const { ip, userAgent } = originOf(log) ?? {}
-  return { id: deps.newRowId(), payload: auditPayload(event, userAgent), ipAddress: ip ?? '', now: deps.now() }
+  const origin: Partial<Origin> = originOf(log) ?? {}
+  return { id: deps.newRowId(), payload: auditPayload(event, origin), ipAddress: origin.ip ?? '', now: deps.now() }
 }
 
 /** Stores an event in the caller's transaction and logs it after the commit. */

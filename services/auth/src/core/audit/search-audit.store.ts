@@ -11,9 +11,9 @@ import type { DB } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
 import { actionsNamed } from './actions.ts'
 
-/** Case-insensitive search for a part of the actor, the action or the log type. */
+/** Case-insensitive search for a part of the actor, the action or the log type, or for a user by id. */
 export interface AuditSearch {
-  scope: 'author' | 'action' | 'type'
+  scope: 'author' | 'action' | 'type' | 'user'
   text: string
 }
 
@@ -35,6 +35,14 @@ export async function found(
   after?: Position,
 ): Promise<Found> {
   const isLater = after ? sql`and ${isOlder(after)}` : sql``
+  if (scope === 'user') {
+    // Most entries of a user are by the user, and those of another actor name the user as the target.
+    return {
+      newest: newestOf({ actor_id: [text], target_id: [text] }, isLater, limit),
+      all: sql`select id from (${entriesOf('actor_id', [text])}) of_actor
+        full join (${entriesOf('target_id', [text])}) of_target using (id)`,
+    }
+  }
   if (scope !== 'author') {
     const actions = actionsNamed(scope, text)
     return { newest: newestOf({ action: actions }, isLater, limit), all: entriesOf('action', actions) }
@@ -59,10 +67,17 @@ export const isOlder = ({ created_at: time, id }: Position): RawBuilder<unknown>
 
 const ENTRIES = sql.table('audit_log_entries')
 
-type Key = 'action' | 'actor_id' | 'actor_username'
+/** Members with an index. */
+const KEYS = {
+  action: sql`payload ->> 'action'`,
+  actor_id: sql`payload ->> 'actor_id'`,
+  actor_username: sql`payload ->> 'actor_username'`,
+  target_id: sql`payload -> 'traits' ->> 'user_id'`,
+}
+type Key = keyof typeof KEYS
 
 const entriesOf = (key: Key, values: readonly string[]) =>
-  sql`select id, created_at from ${ENTRIES} where payload ->> ${sql.lit(key)} = any (${values}::text[])`
+  sql`select id, created_at from ${ENTRIES} where ${KEYS[key]} = any (${values}::text[])`
 
 /**
  * Merges the newest entries of each value along the indexes, which reads `limit` rows of all together. For a list of
@@ -71,7 +86,7 @@ const entriesOf = (key: Key, values: readonly string[]) =>
 function newestOf(values: Partial<Record<Key, readonly string[]>>, isLater: RawBuilder<unknown>, limit: number) {
   const parts = Object.entries(values).flatMap(([key, ofKey]) =>
     ofKey.map(
-      (value) => sql`(select id, created_at from ${ENTRIES} where payload ->> ${sql.lit(key)} = ${value} ${isLater}
+      (value) => sql`(select id, created_at from ${ENTRIES} where ${KEYS[key as Key]} = ${value} ${isLater}
         order by created_at desc, id limit ${limit}::integer)`,
     ),
   )

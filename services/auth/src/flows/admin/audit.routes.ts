@@ -6,6 +6,7 @@ import { withAsciiDomain } from '../../adapters/mail/email-address.ts'
 import { type ListedEntry, listAuditEntries, listAuditEntriesAfter } from '../../core/audit/list-audit.store.ts'
 import type { AuditSearch } from '../../core/audit/search-audit.store.ts'
 import { FreeForm } from '../../core/users/metadata.ts'
+import { UUID } from '../../db/uuid.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { CursorQuery, formatCursor, isWalk, parseCursor } from '../../http/bodies/cursor.ts'
@@ -49,7 +50,7 @@ export const auditRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
         query: Type.Optional(
           Type.String({
             description:
-              'Part of an author, action or type: `author:…`, `action:…` or `type:…`, in any case. Among more than 50,000 entries an author is up to 100 users whose present address or name contains the text. It also stands for exactly that address or role. More users are 400.',
+              'Part of an author, action or type: `author:…`, `action:…` or `type:…`, in any case. `user:` and an id finds entries by and on this user. Among more than 50,000 entries an author is up to 100 users whose present address or name contains the text. It also stands for exactly that address or role. More users are 400.',
           }),
         ),
       }),
@@ -79,9 +80,13 @@ const toBody = (entry: ListedEntry) => ({ ...entry, created_at: entry.created_at
 
 function parseSearch(query: string | undefined): AuditSearch | undefined {
   if (!query) return undefined
-  const [, scope, text = ''] = /^(author|action|type):(.*)$/s.exec(query) ?? []
+  const [, scope, text = ''] = /^(author|action|type|user):(.*)$/s.exec(query) ?? []
   if (!scope || text.length > MAX_TEXT_LENGTH || text.includes('\0')) {
-    throw apiError('validation_failed', { message: 'query must be author:…, action:… or type:…' })
+    throw apiError('validation_failed', { message: 'query must be author:…, action:…, type:… or user:…' })
+  }
+  if (scope === 'user') {
+    if (!UUID.test(text)) throw apiError('validation_failed', { message: 'user:… must have the id of a user' })
+    return { scope, text: text.toLowerCase() }
   }
   return text === '' ? undefined : { scope: scope as AuditSearch['scope'], text: withAsciiDomain(text) }
 }

@@ -59,6 +59,14 @@ test('pages link to the next and the last', async () => {
   expect((await admin.get('/admin/audit?page=9')).body).toEqual([])
 })
 
+test('query user: and an id finds what a user did, and what was done to the user', async () => {
+  const { body } = await admin.get('/admin/users?filter=ada@')
+  const { id } = body.users[0]
+  expect(await actions(`query=user:${id}`)).toEqual(['login', 'user_signedup'])
+  expect(await actions(`query=user:${id.toUpperCase()}&limit=1`)).toEqual(['login'])
+  expect(await actions(`query=user:${crypto.randomUUID()}`)).toEqual([])
+})
+
 test.for<[string, string[]]>([
   ['action:LOGIN', ['login', 'login']],
   ['action:sign', ['user_signedup', 'user_signedup']],
@@ -80,6 +88,7 @@ test.for([
   'query=login',
   'query=ip:1',
   'query=Action:x',
+  'query=user:ada',
   'query=action:%00',
   `query=action:${'x'.repeat(256)}`,
   'per_page=0',

@@ -1,5 +1,5 @@
 import { ApiError } from '@services/common/errors'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { JWTPayload } from 'jose'
 import type { Kysely } from 'kysely'
 import type { Config } from '../../config.ts'
@@ -36,13 +36,19 @@ declare module 'fastify' {
   }
 }
 
+/** Finds the administrator of a request by a page of the console; undefined for any other request. */
+export type FindConsoleAdmin = (request: FastifyRequest, reply: FastifyReply) => Promise<Actor | undefined>
+
 /**
- * Requires an admin's token for all routes of the scope; `adminOf(request)` is the acting admin. Checks follow the
- * order of contract/auth-core.md 3.4: a token with a session needs it alive, one made from the secret has none.
+ * Requires an admin's token for all routes of the scope, or the session of the console; `adminOf(request)` is the
+ * acting admin. Checks follow the order of contract/auth-core.md 3.4: a token with a session needs it alive, one made
+ * from the secret has none.
  */
-export function requireAdmin(app: FastifyInstance, deps: DoorDeps): void {
+export function requireAdmin(app: FastifyInstance, deps: DoorDeps, findConsoleAdmin?: FindConsoleAdmin): void {
   app.decorateRequest('admin', null)
-  app.addHook('onRequest', async (request) => {
+  app.addHook('onRequest', async (request, reply) => {
+    request.admin = (await findConsoleAdmin?.(request, reply)) ?? null
+    if (request.admin) return
     let claims: JWTPayload | undefined
     try {
       claims = await verifyBearer(request, deps)

@@ -10,6 +10,7 @@ import { FreeForm } from '../../../core/users/metadata.ts'
 import { UserShape } from '../../../core/users/user-shape.ts'
 import type { Deps } from '../../../deps.ts'
 import { apiError } from '../../../errors.ts'
+import { requireProvider } from '../../../http/bodies/address.ts'
 import {
   choiceOf,
   Field,
@@ -20,9 +21,11 @@ import {
 } from '../../../http/bodies/shapes.ts'
 import { adminOf } from '../../../http/caller/admin-only.ts'
 import { adminAudience } from '../../../http/caller/authenticate.ts'
+import { subjectOf } from '../../../http/caller/subject.ts'
 import { mailContextOf } from '../../../http/pages/mail-context.ts'
 import { GENERATED_TYPES, generateLink } from './generate-link.ts'
 import { inviteUser } from './invite-user.ts'
+import { recoverUser } from './recover-user.ts'
 
 export const inviteRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   app.route({
@@ -48,6 +51,31 @@ export const inviteRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
         context: mailContextOf(request, deps.config),
       })
       return registeredBody(deps, deps.db, user)
+    },
+  })
+}
+
+/** Operations on the user of the path. */
+export const recoverUserRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+  app.route({
+    method: 'POST',
+    url: '/admin/users/:user_id/recover',
+    schema: {
+      operationId: 'adminRecoverUser',
+      tags: ['admin'],
+      summary: 'Sends a user a link to set a new password with',
+      security: [{ admin: [] }],
+      params: Type.Object({ user_id: Type.String() }),
+      querystring: RedirectQuery,
+      response: { 204: Type.Null(), ...hookedResponses(400, 401, 403, 404, 413, 422, 429) },
+    },
+    handler: async (request, reply) => {
+      const { id, email } = subjectOf(request)
+      requireProvider(deps.config, 'email')
+      // The mail has the language of the user, not of the admin.
+      const context = { ...mailContextOf(request, deps.config), acceptLanguage: undefined }
+      await recoverUser(deps, request.log, adminOf(request), { id, email, context })
+      return reply.code(204).send(null)
     },
   })
 }

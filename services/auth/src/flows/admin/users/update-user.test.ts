@@ -295,6 +295,24 @@ describe('PUT /admin/users/{user_id}', () => {
     expect(Object.keys((await get()).body.app_metadata)).toHaveLength(2 + 8)
   })
 
+  test('of two admins who read one version, the second changes nothing and learns why', async ({ service }) => {
+    const { admin, path, get } = await setUp(service)
+    const version = String((await get()).headers.etag)
+    expect(version).toBe(`"${(await get()).body.updated_at}"`)
+    const change = (body: object, ifMatch: string) => service.put(path, body, { ...admin.auth, 'if-match': ifMatch })
+    service.clock.advance({ seconds: 1 })
+    const first = await change({ user_metadata: { note: 'first' } }, version)
+    expect([first.status, first.headers.etag]).toEqual([200, `"${first.body.updated_at}"`])
+    expect(await change({ user_metadata: { note: 'second' } }, version)).toMatchObject({
+      status: 412,
+      body: { error_code: 'precondition_failed' },
+    })
+    expect((await get()).body.user_metadata.note).toBe('first')
+    for (const current of [`"other", ${first.headers.etag}`, '*']) {
+      expect((await change({ user_metadata: { note: current } }, current)).status).toBe(200)
+    }
+  })
+
   test('during a deletion either succeeds before it or answers 404, and the user is gone', async ({ service }) => {
     for (let round = 0; round < 5; round++) {
       const { admin, put, get, path } = await setUp(service)

@@ -73,7 +73,7 @@ interface AddressUpdate {
  * Changes a user at once, without any message. A new password ends all sessions. A new password, a new or removed
  * address and a confirmation end all one-time tokens and pending changes of address. A ban ends pending changes and
  * trusted devices; sessions stay but cannot be used. Throws user_not_found (404), validation_failed, weak_password,
- * email_exists, phone_exists, single_identity_not_deletable.
+ * email_exists, phone_exists, single_identity_not_deletable; precondition_failed unless the locked user is expected.
  */
 export async function updateUser(
   deps: UserAdminDeps,
@@ -81,6 +81,7 @@ export async function updateUser(
   actor: Actor,
   userId: string,
   update: UserUpdate,
+  isExpected: (user: User) => boolean = () => true,
 ): Promise<User> {
   const checked = await checkUpdate(deps, userId, update)
   return deps.db.transaction().execute(async (trx) => {
@@ -89,6 +90,7 @@ export async function updateUser(
     if (!found) throw apiError('user_not_found', { status: 404, message: 'User not found' })
     if (found.deleted_at)
       throw apiError('validation_failed', { status: 422, message: 'A deleted user cannot be changed' })
+    if (!isExpected(found)) throw apiError('precondition_failed')
     const user = await withoutRemoved(deps, trx, found, checked, now)
     // An admin's confirmation or password settles the owner of the address: no claim to it stays.
     const isVouchedFor = Boolean(checked.passwordHash || checked.email_confirm || checked.phone_confirm)

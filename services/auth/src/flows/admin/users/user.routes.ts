@@ -1,10 +1,12 @@
 // Operations on the user of the path: the user, their sessions and their second factors.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { withHeaders } from '@services/common/http/route-schema'
 import { Type } from 'typebox'
 import { endAllSessions, endOneSession, sessionNotFound } from '../../../core/sessions/end-session.ts'
 import { listLiveSessions, SessionInfoShape } from '../../../core/sessions/session-info.ts'
 import { registeredBody } from '../../../core/sessions/user-answers.ts'
 import { FactorShape, toFactorBody, UserShape } from '../../../core/users/user-shape.ts'
+import type { User } from '../../../core/users/users.store.ts'
 import { UUID } from '../../../db/uuid.ts'
 import type { Deps } from '../../../deps.ts'
 import { errorResponses, Field } from '../../../http/bodies/shapes.ts'
@@ -26,9 +28,13 @@ export const adminUserRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async 
       ...schema,
       operationId: 'adminGetUser',
       summary: 'One user, soft-deleted ones too',
-      response: { 200: UserShape, ...errorResponses(401, 403, 404) },
+      response: { 200: withHeaders(UserShape, 'ETag'), ...errorResponses(401, 403, 404) },
     },
-    handler: (request) => registeredBody(deps, deps.db, subjectOf(request)),
+    handler: async (request, reply) => {
+      const user = subjectOf(request)
+      reply.header('etag', versionOf(user))
+      return registeredBody(deps, deps.db, user)
+    },
   })
 
   app.route({
@@ -39,13 +45,17 @@ export const adminUserRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async 
       operationId: 'adminUpdateUser',
       summary: 'Changes a user at once, without any mail',
       description:
-        'A new password ends all sessions. A new address is applied directly, without its proof: confirmed if the previous one was, unless `email_confirm` or `phone_confirm` is false. Never pass on an address from a form of the user, who changes it by PUT /user. `""` removes an address with its identity and pending change, but not the last way in; null counts as absent. Metadata is merged at the top level; null removes a key.',
+        'A new password ends all sessions. A new address is applied directly, without its proof: confirmed if the previous one was, unless `email_confirm` or `phone_confirm` is false. Never pass on an address from a form of the user, who changes it by PUT /user. `""` removes an address with its identity and pending change, but not the last way in; null counts as absent. Metadata is merged at the top level; null removes a key. With `If-Match`, a user that has changed since it was read is left as it is.',
+      requestHeaders: ['If-Match'],
       body: UserFields,
-      response: { 200: UserShape, ...errorResponses(400, 401, 403, 404, 413, 422) },
+      response: { 200: withHeaders(UserShape, 'ETag'), ...errorResponses(400, 401, 403, 404, 412, 413, 422) },
     },
-    handler: async (request) => {
+    handler: async (request, reply) => {
       const { id } = subjectOf(request)
-      return registeredBody(deps, deps.db, await updateUser(deps, request.log, adminOf(request), id, request.body))
+      const isExpected = isNamedBy(request.headers['if-match'])
+      const user = await updateUser(deps, request.log, adminOf(request), id, request.body, isExpected)
+      reply.header('etag', versionOf(user))
+      return registeredBody(deps, deps.db, user)
     },
   })
 
@@ -68,6 +78,13 @@ export const adminUserRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async 
     },
   })
 }
+
+/** Version of a user, which every change of the account advances: its `updated_at`. */
+const versionOf = ({ updated_at: updatedAt }: Pick<User, 'updated_at'>) => `"${updatedAt.toISOString()}"`
+
+/** Reads If-Match (RFC 9110 13.1.1): without it, and by `*`, any version is expected. */
+const isNamedBy = (header: string | undefined) => (user: User) =>
+  header === undefined || header.split(',').some((name) => ['*', versionOf(user)].includes(name.trim()))
 
 export const adminSessionsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   app.route({

@@ -1,0 +1,125 @@
+// Forms in dialogs: fields, the checked JSON editor, and the failure of the request beside them.
+import { html, nothing } from '../lit.js'
+import { openDialog } from './dialog.js'
+import { checkJson, showJsonProblem } from './json-editor.js'
+import { toast } from './toast.js'
+
+/** @typedef {{ value: string, label: string }} Option */
+/**
+ * @typedef {object} Field
+ * @property {string} name
+ * @property {string} label
+ * @property {'text' | 'email' | 'tel' | 'password' | 'number' | 'checkbox' | 'select' | 'textarea' | 'json'} [type]
+ * @property {any} [value]
+ * @property {readonly (string | Option)[]} [options] Of a select.
+ * @property {string} [hint]
+ * @property {boolean} [required]
+ */
+
+/**
+ * @typedef {object} Form
+ * @property {string} title
+ * @property {unknown} [text]
+ * @property {readonly Field[]} fields
+ * @property {string} action
+ * @property {(values: Record<string, any>) => Promise<unknown>} submit
+ * @property {string} [done] Said once it is done.
+ * @property {boolean} [isDangerous]
+ */
+
+/**
+ * Opens a form; resolves with whether it was submitted. `submit` gets booleans of checkboxes, parsed JSON, else texts.
+ * Its failure is shown in the dialog, which stays open.
+ * @param {Form} form
+ */
+export async function formDialog({ title, text = nothing, fields, action, submit, done, isDangerous = false }) {
+  const isDone = await openDialog(title, (/** @type {(result?: boolean) => void} */ close) => {
+    const onSubmit = async (/** @type {SubmitEvent} */ event) => {
+      event.preventDefault()
+      const form = /** @type {HTMLFormElement} */ (event.currentTarget)
+      const values = valuesOf(form, fields)
+      if (values === undefined) return
+      const [button, problem] = [form.querySelector('[type=submit]'), form.querySelector('p.error')]
+      button?.setAttribute('disabled', '')
+      if (problem) problem.textContent = ''
+      try {
+        await submit(values)
+        close(true)
+      } catch (error) {
+        if (problem) problem.textContent = error instanceof Error ? error.message : String(error)
+      } finally {
+        button?.removeAttribute('disabled')
+      }
+    }
+    return html`
+      ${text === nothing ? nothing : html`<p>${text}</p>`}
+      <form class="fields" @submit=${onSubmit}>
+        ${fields.map(fieldOf)}
+        <p class="error" role="alert"></p>
+        <div class="actions">
+          <button type="button" class="quiet" @click=${() => close(false)}>Cancel</button>
+          <button type="submit" class=${isDangerous ? 'danger' : 'primary'}>${action}</button>
+        </div>
+      </form>`
+  })
+  if (isDone && done) toast(done)
+  return isDone === true
+}
+
+/** @param {Field} field */
+function fieldOf(field) {
+  const { name, label, type = 'text', value, hint, required = false } = field
+  const id = `field-${name}`
+  const hintId = hint ? `${id}-hint` : nothing
+  const hintText = hint ? html`<span class="hint" id=${hintId}>${hint}</span>` : nothing
+  if (type === 'checkbox') {
+    return html`<div class="field check">
+      <input type="checkbox" id=${id} name=${name} ?checked=${value === true} aria-describedby=${hintId}>
+      <label for=${id}>${label}</label>${hintText}</div>`
+  }
+  return html`<div class="field"><label for=${id}>${label}</label>${hintText}${inputOf(field, id, hintId, required, type)}</div>`
+}
+
+/** @param {Field} field @param {string} id @param {unknown} hintId @param {boolean} required @param {string} type */
+function inputOf({ name, value = '', options = [] }, id, hintId, required, type) {
+  if (type === 'select') {
+    const entries = options.map((option) => (typeof option === 'string' ? { value: option, label: option } : option))
+    return html`<select id=${id} name=${name} aria-describedby=${hintId}>
+      ${entries.map((entry) => html`<option value=${entry.value} ?selected=${entry.value === value}>${entry.label}</option>`)}
+    </select>`
+  }
+  if (type === 'json') {
+    return html`
+      <textarea id=${id} name=${name} class="code" rows="12" spellcheck="false" autocomplete="off" aria-describedby="${id}-problem"
+        .value=${JSON.stringify(value === '' ? {} : value, null, 2)} @input=${showJsonProblem}></textarea>
+      <span class="error" id="${id}-problem" role="status"></span>`
+  }
+  if (type === 'textarea') {
+    return html`<textarea id=${id} name=${name} rows="6" ?required=${required} aria-describedby=${hintId} .value=${value}></textarea>`
+  }
+  return html`<input type=${type} id=${id} name=${name} ?required=${required} aria-describedby=${hintId}
+    autocomplete=${type === 'password' ? 'new-password' : 'off'} spellcheck="false" .value=${value}>`
+}
+
+/**
+ * Returns undefined where JSON is broken; its field says why and gets the focus.
+ * @param {HTMLFormElement} form
+ * @param {readonly Field[]} fields
+ */
+function valuesOf(form, fields) {
+  /** @type {Record<string, any>} */
+  const values = {}
+  for (const { name, type } of fields) {
+    const input = /** @type {HTMLInputElement} */ (form.elements.namedItem(name))
+    if (type === 'checkbox') values[name] = input.checked
+    else if (type === 'json') {
+      const { value, problem } = checkJson(input.value)
+      if (problem !== undefined) {
+        input.focus()
+        return undefined
+      }
+      values[name] = value
+    } else values[name] = input.value
+  }
+  return values
+}

@@ -1,0 +1,49 @@
+// Small parts of pages: times, badges, facts, sections, buttons.
+import { html, nothing } from '../lit.js'
+import { toast } from './toast.js'
+
+const TIME = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
+
+/** A time in the reader's zone; the exact one is its title. @param {string | null | undefined} iso */
+export const time = (iso) => (iso ? html`<time datetime=${iso} title=${iso}>${TIME.format(new Date(iso))}</time>` : '–')
+
+/** @param {string} text @param {'good' | 'bad' | 'warn' | 'plain'} [kind] */
+export const badge = (text, kind = 'plain') => html`<span class="badge ${kind}">${text}</span>`
+
+/** A list of names and values; absent values are left out. @param {[label: string, value: unknown][]} entries */
+export const facts = (entries) => html`
+  <dl class="facts">
+    ${entries
+      .filter(([, value]) => value !== undefined && value !== null && value !== '')
+      .map(([label, value]) => html`<div><dt>${label}</dt><dd>${value}</dd></div>`)}
+  </dl>`
+
+/** @param {string} title @param {unknown} content @param {unknown} [actions] Buttons beside the title. */
+export const section = (title, content, actions = nothing) => html`
+  <section class="card" aria-label=${title}>
+    <header><h2>${title}</h2><div class="actions">${actions}</div></header>
+    ${content}
+  </section>`
+
+/** @param {string} label @param {() => unknown} onClick @param {'quiet' | 'primary' | 'danger'} [kind] */
+export const button = (label, onClick, kind = 'quiet') =>
+  html`<button type="button" class=${kind} @click=${onClick}>${label}</button>`
+
+/** A text to copy, such as an id. @param {string} text */
+export const copyable = (text) => html`
+  <span class="copyable"><code>${text}</code>
+  <button type="button" class="quiet" aria-label="Copy ${text}" @click=${() => copy(text)}>Copy</button></span>`
+
+/** @param {string} text */
+async function copy(text) {
+  await navigator.clipboard.writeText(text)
+  toast('Copied')
+}
+
+/**
+ * A value as JSON, read only. It can have the focus, to be scrolled by keys.
+ * @param {string} label
+ * @param {unknown} value
+ */
+export const json = (label, value) =>
+  html`<pre tabindex="0" role="region" aria-label=${label}>${JSON.stringify(value, null, 2)}</pre>`
