@@ -466,6 +466,24 @@ test('thousands of events that wait delay neither each other nor those of anothe
   await expect.poll(() => new Set(events().map(({ data }) => data.user.id)).size).toBe(2)
 })
 
+test('an event behind a slow one is put off for as long as it has waited, up to ten minutes', async () => {
+  receiver.answer = () => {}
+  const { id } = await register()
+  const user = await newUser()
+  dispatch()
+  await expect.poll(() => receiver.received.length).toBe(1)
+  await change(user, 1)
+  const wait = async () => (Date.parse((await latest(id)).next_at) - service.clock.now().getTime()) / 1000
+  for (const [after, putOff] of [
+    [0, 60],
+    [300, 300],
+    [900, 600],
+  ] as const) {
+    later(after)
+    await expect.poll(wait).toBe(putOff)
+  }
+})
+
 test('a stopping process gives back what it has not finished', async () => {
   receiver.answer = () => {}
   const { id } = await register()

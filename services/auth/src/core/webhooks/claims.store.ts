@@ -20,13 +20,16 @@ interface Claim {
 /** Due deliveries of a receiver that one claim reads, so that no backlog makes it long. */
 export const READ_AT_ONCE = 100
 
+/** Bounds both the work of a long backlog of one user and the delay of an event whose turn was lost with a process. */
+const LONGEST_PUT_OFF = '10 minutes'
+
 /**
  * Begins attempts: for each receiver with free slots, the deliveries that are due longest. Of a user only the first
  * that waits is claimed, and a receiver that failed gets one at a time. Parallel callers get different ones.
  *
  * Deliveries that wait behind the first of their user are put off, as otherwise each claim would pass them again. The
- * end of the first brings the next one forward; if that is lost, they are due again after its lease or wait. `putOff`
- * counts them: the deliveries behind them have not been read.
+ * end of the first brings the next one forward. If that is lost, they are due again after its lease or wait, or after
+ * about as long as they have waited. `putOff` counts them: the deliveries behind them have not been read.
  *
  * An event of a deleted user is without personal data here, although its row may still have some.
  *
@@ -89,7 +92,8 @@ export async function claimDue(
       select locked.tid from front join held on held.tid = front.first_tid, ${lockDue('front')} locked
       where front.tid <> front.first_tid
     ), put_off as (
-      update ${deliveries} delivery set next_at = greatest(${leaseUntil}, (${firstOf('next_at', 'delivery')}))
+      update ${deliveries} delivery set next_at = greatest(${leaseUntil}, (${firstOf('next_at', 'delivery')}),
+        ${now}::timestamptz + least(${now}::timestamptz - delivery.created_at, ${LONGEST_PUT_OFF}::interval))
       where delivery.ctid = any (array(select tid from blocked))
       returning delivery.id
     )

@@ -1,6 +1,6 @@
 // Acts of administrators on receivers of events. Each is checked, audited and known to this process at once.
 import type { openEgress } from '@services/common/egress/open-egress'
-import { runBatches } from '@services/common/housekeeping/delete-in-batches'
+import { BATCH, runBatches } from '@services/common/housekeeping/delete-in-batches'
 import type { Queue } from '@services/common/queue/queue'
 import { isSecret, makeSecret } from '@services/common/webhooks/webhook-secret'
 import type { Kysely, Transaction } from 'kysely'
@@ -86,17 +86,16 @@ export async function changeWebhook(
 ): Promise<Webhook> {
   const changes = await checked(deps, input)
   if (id === SETTINGS_RECEIVER_ID && Object.keys(changes).some((name) => name !== 'enabled')) throw isOfSettings()
-  const { webhook, isFresh } = await act(deps, log, actor, 'webhook_updated', id, async (trx) => {
+  const { webhook, isFresh, broughtForward } = await act(deps, log, actor, 'webhook_updated', id, async (trx) => {
     const before = await requireWebhook(trx, id)
     const isFresh = changes.enabled || (changes.url !== undefined && changes.url !== before.url)
     const fresh = { ...(isFresh && NO_FAILURES), ...(changes.enabled && { disabled_reason: null }) }
     const webhook = await updateWebhook(trx, id, { ...changes, ...fresh, updated_at: deps.now() })
-    return { webhook: webhook as Webhook, isFresh }
+    const broughtForward = isFresh ? await bringForward(trx, id, deps.now()) : 0
+    return { webhook: webhook as Webhook, isFresh, broughtForward }
   })
-  if (isFresh) {
-    await runBatches((limit) => bringForward(deps.db, id, deps.now(), limit))
-    deps.events.wake()
-  }
+  if (broughtForward === BATCH) await runBatches((limit) => bringForward(deps.db, id, deps.now(), limit))
+  if (isFresh) deps.events.wake()
   return webhook
 }
 
