@@ -26,14 +26,16 @@ export function showSettings({ config, encryption, sealedRows, now }: SettingsDe
     warnings: [...warnings, ...settingsToRenew(config, now())],
     review: settingsToReview(config),
   }
-  const all = Object.values(findings).flat()
+  const all = Object.values(findings)
+    .flat()
+    .map((finding) => ({ finding, subject: subjectOf(finding) }))
   const settings = Object.entries(variables).map(([name, variable]) => ({
     name: `AUTH_${name}`,
     ...shownValue(variable, given[name]),
     type: variable.type,
     default: variable.default ?? null,
     meaning: variable.meaning,
-    findings: all.filter((finding) => isAbout(finding, `AUTH_${name}`)),
+    findings: all.filter(({ subject }) => subject.test(`AUTH_${name}`)).map(({ finding }) => finding),
   }))
   return { settings, ...findings }
 }
@@ -54,9 +56,9 @@ const withoutCredentials = (value: string): string =>
     .replaceAll(/([a-z][a-z\d+.-]*:\/\/)[^\s/?#,|"]*@/gi, '$1…@')
     .replaceAll(/(:\/\/[^\s?#,|"]*)\?[^\s,|"]+/g, '$1?…')
 
-/** Reports whether a sentence names the setting before its reason; `*` stands for a part of a name. */
-function isAbout(finding: string, name: string): boolean {
+/** Matches the settings that a sentence names before its reason; `*` stands for a part of a name. */
+function subjectOf(finding: string): RegExp {
   const [subject = ''] = finding.split(': ', 1)
-  const named = subject.match(/\b(?:AUTH_)[A-Z\d_*]+/g) ?? []
-  return named.some((pattern) => new RegExp(`^${pattern.replaceAll('*', '[A-Z\\d_]+')}$`).test(name))
+  const names = subject.match(/\bAUTH_[A-Z\d_*]+/g) ?? []
+  return new RegExp(`^(?:${names.map((name) => name.replaceAll('*', '[A-Z\\d_]+')).join('|') || '$.'})$`)
 }
