@@ -18,9 +18,10 @@ create table {{prefix}}messages (
   updated_at timestamptz not null
 );
 
--- The list of GET /admin/messages: all, of a state, of a channel, of a user. The index on the state serves housekeeping
--- too.
+-- The list of GET /admin/messages: all, of a state, of a channel, of a kind, of a user. The index on the state serves
+-- housekeeping too.
 create index {{prefix}}messages_created_at_idx on {{prefix}}messages (created_at desc, id);
 create index {{prefix}}messages_state_idx on {{prefix}}messages (state, created_at desc, id);
 create index {{prefix}}messages_channel_idx on {{prefix}}messages (channel, created_at desc, id);
+create index {{prefix}}messages_kind_idx on {{prefix}}messages (kind, created_at desc, id);
 create index {{prefix}}messages_user_id_idx on {{prefix}}messages (user_id, created_at desc);

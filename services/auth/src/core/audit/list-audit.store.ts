@@ -8,9 +8,9 @@ import {
 } from '@services/common/database/counted-page'
 import { prepared } from '@services/common/database/prepared-statement'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
-import type { Position } from '../../db/position.ts'
+import { cutPage, isOlder, type Position } from '../../db/position.ts'
 import type { DB, Metadata } from '../../db/tables.ts'
-import { type AuditSearch, found, isOlder } from './search-audit.store.ts'
+import { type AuditSearch, found } from './search-audit.store.ts'
 
 export interface ListedEntry {
   id: string
@@ -56,12 +56,8 @@ export async function listAuditEntriesAfter(
     select to_json(page.created_at) #>> '{}' as place, entry.id, entry.payload, entry.created_at, entry.ip_address
     from page join ${sql.table('audit_log_entries')} entry on entry.id = page.id
     order by page.created_at desc, page.id`.execute(db)
-  const entries = rows.slice(0, limit)
-  const last = rows.length > limit ? entries.at(-1) : undefined
-  return {
-    entries: entries.map(({ place: _, ...entry }) => entry),
-    next: last && { created_at: last.place, id: last.id },
-  }
+  const { page: entries, next } = cutPage(rows, limit)
+  return { entries, next }
 }
 
 /** Entries from `from` until `before`, oldest first; `after` is the position of the last one before them. */

@@ -4,7 +4,7 @@ import { PLANNED_EACH_TIME } from '@services/common/database/connection'
 import { MAX_COUNTED } from '@services/common/database/counted-page'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { containing } from '../../db/like.ts'
-import type { Position } from '../../db/position.ts'
+import { isOlder, type Position } from '../../db/position.ts'
 import { searchReach } from '../../db/search-reach.store.ts'
 import { containsText } from '../../db/search-users.store.ts'
 import type { DB } from '../../db/tables.ts'
@@ -60,10 +60,6 @@ export async function found(
       full join (${entriesOf('actor_username', usernames)}) of_usernames using (id)`,
   }
 }
-
-/** Condition for entries that follow a position in a list with the newest first. */
-export const isOlder = ({ created_at: time, id }: Position): RawBuilder<unknown> => sql`(
-  created_at <= ${time}::timestamptz and (created_at < ${time}::timestamptz or id > ${id}::uuid))`
 
 const ENTRIES = sql.table('audit_log_entries')
 

@@ -1,6 +1,7 @@
 import { countedPage, type PageOf, type Total, totalOf } from '@services/common/database/counted-page'
 import { deleteInBatches } from '@services/common/housekeeping/delete-in-batches'
 import { type Insertable, type Kysely, type Selectable, sql, type Transaction } from 'kysely'
+import { cutPage, isOlder, type Position } from '../../db/position.ts'
 import type { DB, MessageChannel, MessageState } from '../../db/tables.ts'
 
 export const MESSAGE_CHANNELS: readonly MessageChannel[] = ['mail', 'sms']
@@ -121,9 +122,11 @@ export async function messageExists(db: Kysely<DB>, id: string): Promise<boolean
 }
 
 export interface MessageFilter {
-  userId?: string | undefined
+  /** Users they are for; none is different from undefined. */
+  userIds?: readonly string[] | undefined
   state?: MessageState | undefined
   channel?: MessageChannel | undefined
+  kind?: string | undefined
 }
 
 export type VisibleMessage = Pick<Selectable<DB['messages']>, (typeof VISIBLE)[number]>
@@ -136,17 +139,36 @@ export async function listMessages(
 ): Promise<{ rows: VisibleMessage[]; total: Total }> {
   const { rows } = await sql<{ total: number } & (VisibleMessage | { id: null })>`
     with ${countedPage(matching(filter), sql`created_at desc, id`, page)}
-    select counted.total, ${sql.join(VISIBLE.map((column) => sql.ref(`message.${column}`)))}
+    select counted.total, ${COLUMNS}
     from counted left join page on true left join ${sql.table('messages')} message on message.id = page.id
     order by page.created_at desc, page.id`.execute(db)
   const messages = rows.flatMap(({ total: _, ...message }) => (message.id === null ? [] : [message]))
   return { rows: messages, total: await totalOf(db, matching(filter), page, rows, messages.length) }
 }
 
-function matching({ userId, state, channel }: MessageFilter) {
-  const conditions = Object.entries({ user_id: userId, state, channel }).flatMap(([column, value]) =>
-    value ? [sql`${sql.ref(column)} = ${value}`] : [],
-  )
+/** Lists messages after a position, newest first; `next` is that of the last one, if more follow. */
+export async function listMessagesAfter(
+  db: Kysely<DB>,
+  filter: MessageFilter,
+  { limit, after }: { limit: number; after: Position | undefined },
+): Promise<{ messages: VisibleMessage[]; next: Position | undefined }> {
+  const { rows } = await sql<VisibleMessage & { place: string }>`
+    with page as (${matching(filter, after)} order by created_at desc, id limit ${limit + 1})
+    select to_json(page.created_at) #>> '{}' as place, ${COLUMNS}
+    from page join ${sql.table('messages')} message on message.id = page.id
+    order by page.created_at desc, page.id`.execute(db)
+  const { page: messages, next } = cutPage(rows, limit)
+  return { messages, next }
+}
+
+const COLUMNS = sql.join(VISIBLE.map((column) => sql.ref(`message.${column}`)))
+
+function matching({ userIds, ...equal }: MessageFilter, after?: Position) {
+  const conditions = [
+    ...(userIds ? [sql`user_id = any (${userIds}::uuid[])`] : []),
+    ...Object.entries(equal).flatMap(([column, value]) => (value ? [sql`${sql.ref(column)} = ${value}`] : [])),
+    ...(after ? [isOlder(after)] : []),
+  ]
   const where = conditions.length > 0 ? sql`where ${sql.join(conditions, sql` and `)}` : sql``
   return sql`select id, created_at from ${sql.table('messages')} ${where}`
 }

@@ -199,7 +199,7 @@ describe('GET /admin/messages', () => {
     }
   })
 
-  test('filters by user, state and channel, newest first, in pages with their headers', async () => {
+  test('filters by user, address, state, channel and kind, newest first, in pages and by cursor', async () => {
     const service = await startTestService()
     const ids: string[] = []
     for (let i = 0; i < 5; i++) {
@@ -216,6 +216,22 @@ describe('GET /admin/messages', () => {
     expect(await idsOf('?state=sent')).toHaveLength(1)
     expect(await idsOf(`?user_id=${userId}`)).toHaveLength(1)
     expect(await idsOf(`?user_id=${NOBODY}`)).toEqual([])
+    expect(await idsOf('?kind=confirmation&channel=sms')).toEqual(ids)
+    expect(await idsOf('?kind=recovery')).toEqual([])
+    expect(await idsOf('?address=Listed@Example.com')).toEqual(await idsOf(`?user_id=${userId}`))
+    expect(await idsOf(`?address=listed@example.com&user_id=${NOBODY}`)).toEqual([])
+    expect(await idsOf('?address=nobody@example.com')).toEqual([])
+    for (const member of ['kind', 'address', 'cursor']) {
+      expect((await service.get(`/admin/messages?${member}=%00`, admin)).status).toBe(400)
+    }
+
+    const walked: string[] = []
+    for (let url = '/admin/messages?channel=sms&limit=2'; url; ) {
+      const { body, headers } = await service.get(url, admin)
+      walked.push(...body.messages.map(({ id }: { id: string }) => id))
+      url = /<([^>]*)>; rel="next"/.exec(String(headers.link ?? ''))?.[1] ?? ''
+    }
+    expect(walked).toEqual(ids)
 
     const { headers } = await list(service, '?per_page=2&channel=sms&page=2')
     expect(headers['x-total-count']).toBe('5')

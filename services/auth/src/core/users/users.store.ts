@@ -134,6 +134,13 @@ const selectBy = { email: userBy('email'), phone: userBy('phone') }
 export const findUserByEmail = (db: Kysely<DB>, value: string, aud: string): Promise<FoundUser | undefined> =>
   findUserByAddress(db, { channel: 'email', value }, aud)
 
+/** Ids of the users of all audiences who have this e-mail address or number. */
+export async function listIdsByAddress(db: Kysely<DB>, { email, phone }: { email: string; phone: string }) {
+  const users = db.selectFrom('users').select('id')
+  const found = await users.where((eb) => eb.or([eb('email', '=', email), eb('phone', '=', phone)])).execute()
+  return found.map(({ id }) => id)
+}
+
 export async function findPasswordHash(db: Kysely<DB>, id: string): Promise<string | null | undefined> {
   const found = await db.selectFrom('users').select('password_hash').where('id', '=', id).executeTakeFirst()
   return found?.password_hash

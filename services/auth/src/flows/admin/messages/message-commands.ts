@@ -19,11 +19,12 @@ export const messagesList = command({
   options: {
     state: { value: 'STATE', meaning: MESSAGE_STATES.join(', ') },
     channel: { value: 'CHANNEL', meaning: MESSAGE_CHANNELS.join(', ') },
+    kind: { value: 'KIND', meaning: 'such as confirmation or recovery' },
     user: { value: 'UUID', meaning: 'id of the user they are for' },
     limit: { value: 'N', meaning: `largest number, up to ${MAX_LISTED}; 50 if absent` },
   },
   details: 'Neither address nor content is shown. Sent messages are kept for AUTH_MESSAGES_KEEP, failed ones 30 days.',
-  run: async ({ options: { state, channel, user, limit = '50' }, json }) => {
+  run: async ({ options: { state, channel, kind, user, limit = '50' }, json }) => {
     if (!/^[1-9]\d*$/.test(limit) || Number(limit) > MAX_LISTED)
       throw new UsageError(`--limit must be a number from 1 to ${MAX_LISTED}`)
     if (user && !UUID.test(user)) throw new UsageError('--user must be the id of a user')
@@ -33,7 +34,7 @@ export const messagesList = command({
     )
     await onDatabase(async ({ db }) => {
       const page = { limit: Number(limit), offset: 0 }
-      const { rows } = await listMessages(db, { ...filter, userId: user }, page)
+      const { rows } = await listMessages(db, { ...filter, kind, userIds: user ? [user] : undefined }, page)
       if (json || rows.length > 0) printResult(json, rows, rows.map(toLine).join('\n'))
     })
   },

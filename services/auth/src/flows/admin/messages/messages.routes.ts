@@ -3,16 +3,29 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { withHeaders } from '@services/common/http/route-schema'
 import { inWords } from '@services/common/list-in-words'
 import { Type } from 'typebox'
+import { withAsciiDomain } from '../../../adapters/mail/email-address.ts'
 import {
   listMessages,
+  listMessagesAfter,
   MESSAGE_CHANNELS,
   MESSAGE_STATES,
   type VisibleMessage,
 } from '../../../core/outbox/messages.store.ts'
+import { normalisePhone } from '../../../core/users/phone-number.ts'
+import { listIdsByAddress } from '../../../core/users/users.store.ts'
 import { UUID } from '../../../db/uuid.ts'
 import type { Deps } from '../../../deps.ts'
 import { apiError } from '../../../errors.ts'
-import { PAGE_HEADERS, PageQuery, pageHeaders, parsePage, reachedPage } from '../../../http/bodies/paging.ts'
+import { CursorQuery, formatCursor, isWalk, parseCursor } from '../../../http/bodies/cursor.ts'
+import {
+  linkTo,
+  PAGE_HEADERS,
+  PageQuery,
+  pageHeaders,
+  parseLimit,
+  parsePage,
+  reachedPage,
+} from '../../../http/bodies/paging.ts'
 import { choiceOf, errorResponses } from '../../../http/bodies/shapes.ts'
 import { adminOf } from '../../../http/caller/admin-only.ts'
 import { parseMessageFilter } from './message-filter.ts'
@@ -48,11 +61,20 @@ export const messagesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
       ...schema,
       operationId: 'listMessages',
       summary: 'Outgoing mail and SMS with their state, newest first',
+      description:
+        'By cursor, when `limit` or `cursor` is given without `page` and `per_page`, the `Link` to the next answer has its cursor.',
       querystring: Type.Object({
         user_id: Type.Optional(Type.String()),
         state: Type.Optional(choiceOf(MESSAGE_STATES)),
         channel: Type.Optional(choiceOf(MESSAGE_CHANNELS)),
+        kind: Type.Optional(Type.String({ description: 'Such as `confirmation`, `recovery` or `magic_link`.' })),
+        address: Type.Optional(
+          Type.String({
+            description: 'Present e-mail address or number of the user they are for, whole and in any case.',
+          }),
+        ),
         ...PageQuery,
+        ...CursorQuery,
       }),
       response: {
         200: withHeaders(Type.Object({ messages: Type.Array(MessageShape) }), ...PAGE_HEADERS),
@@ -60,18 +82,33 @@ export const messagesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
       },
     },
     handler: async (request, reply) => {
-      const { user_id: userId, state: givenState, channel: givenChannel } = request.query
+      const { query, url } = request
+      const { user_id: userId, state: givenState, channel: givenChannel, kind, address } = query
       const given = { state: givenState || undefined, channel: givenChannel || undefined }
       const { state, channel } = parseMessageFilter(given, (member, names) =>
         apiError('validation_failed', { message: `${member} must be ${inWords(names, 'or')}` }),
       )
       if (userId && !UUID.test(userId)) throw apiError('validation_failed', { message: 'user_id must be a UUID' })
+      if ([kind, address].some((text) => text?.includes('\0'))) {
+        throw apiError('validation_failed', { message: 'kind and address must not contain NUL' })
+      }
+      const filterFor = async (db: Deps['db']) => ({ userIds: await idsOf(db, userId, address), state, channel, kind })
+      if (isWalk(query)) {
+        const limit = parseLimit(query.limit)
+        const after = query.cursor ? parseCursor(query.cursor) : undefined
+        const { messages, next } = await deps.reads.current(async (db) =>
+          listMessagesAfter(db, await filterFor(db), { limit, after }),
+        )
+        if (next) reply.header('link', linkTo(url, { cursor: formatCursor(next) }, 'next'))
+        return { messages: messages.map(toBody) }
+      }
       // An index serves each filter alone, and a user has few messages.
-      const page = parsePage(request.query, { isSearch: state !== undefined && channel !== undefined })
+      const isSearch = [state, channel, kind].filter((each) => each).length > 1
+      const page = parsePage(query, { isSearch })
       const { rows: messages, total } = await reachedPage(page, (reached) =>
-        deps.reads.current((db) => listMessages(db, { userId, state, channel }, reached)),
+        deps.reads.current(async (db) => listMessages(db, await filterFor(db), reached)),
       )
-      reply.headers(pageHeaders(request.url, page, total))
+      reply.headers(pageHeaders(url, page, total))
       return { messages: messages.map(toBody) }
     },
   })
@@ -92,6 +129,14 @@ export const messagesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
       return toBody(await resendFailedMessage(deps, request.log, adminOf(request), id))
     },
   })
+}
+
+/** Users that both name; undefined where neither is given. */
+async function idsOf(db: Deps['db'], userId: string | undefined, address: string | undefined) {
+  if (!address) return userId ? [userId] : undefined
+  const email = withAsciiDomain(address).toLowerCase()
+  const ids = await listIdsByAddress(db, { email, phone: normalisePhone(address) })
+  return ids.filter((id) => !userId || id === userId.toLowerCase())
 }
 
 const toBody = (message: VisibleMessage) => ({

@@ -37,7 +37,7 @@ export const usersShow = command({
         listPasskeys(deps.db, user.id),
         shownDevices(deps, user.id),
         listLiveSessions(deps, user.id),
-        listMessages(deps.db, { userId: user.id }, { limit: MAX_MESSAGES, offset: 0 }),
+        listMessages(deps.db, { userIds: [user.id] }, { limit: MAX_MESSAGES, offset: 0 }),
       ])
       const all = { user, passkeys: passkeys.map(toPasskeyBody), trusted_devices: devices, sessions, messages }
       printResult(json, all, describe(all))
