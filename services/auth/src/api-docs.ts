@@ -19,6 +19,7 @@ const EXAMPLES = {
   'POST /recover': { email: ADA.email },
   'POST /resend': { type: 'signup', email: ADA.email },
   'PUT /user': { data: { name: 'Ada Lovelace' } },
+  'DELETE /user': { current_password: ADA.password },
   'DELETE /user/identities/{identity_id}': {},
   'POST /passkeys/authentication/options': {},
   'POST /passkeys/authentication/verify': PASSKEY_ANSWER,

@@ -12,6 +12,7 @@ import { recordOrigin } from './core/audit/audit.ts'
 import { whileSending } from './core/outbox/sending-request.ts'
 import type { Deps } from './deps.ts'
 import { apiError } from './errors.ts'
+import { exportRoutes } from './flows/account/export.routes.ts'
 import { logoutRoutes } from './flows/account/logout.routes.ts'
 import { reauthenticateRoutes } from './flows/account/reauthenticate.routes.ts'
 import { ownSessionsRoutes } from './flows/account/sessions.routes.ts'
@@ -145,6 +146,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   await app.register(async (scope) => {
     requireUser(scope, deps)
     await scope.register(userRoutes, { deps })
+    await scope.register(exportRoutes, { deps })
     await scope.register(ownSessionsRoutes, { deps })
     await scope.register(ownIdentitiesRoutes, { deps })
     await scope.register(logoutRoutes, { deps })

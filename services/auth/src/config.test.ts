@@ -488,6 +488,7 @@ test('settings to review are named for a public service, and no longer once they
   for (const [notice, on] of [
     ['AUTH_MAILER_NOTIFICATIONS_PASSKEY_ADDED_ENABLED', PASSKEYS],
     ['AUTH_MAILER_NOTIFICATIONS_MFA_TRUSTED_DEVICE_ADDED_ENABLED', { AUTH_MFA_TRUSTED_DEVICE_TTL: '30d' }],
+    ['AUTH_MAILER_NOTIFICATIONS_ACCOUNT_DELETED_ENABLED', { AUTH_SELF_DELETION_ENABLED: 'true' }],
   ] as const) {
     expect(review({ ...open, ...SAFE, [notice]: 'false' })).toEqual([])
     expect(review({ ...open, ...SAFE, [notice]: 'false', ...on })).toHaveLength(1)

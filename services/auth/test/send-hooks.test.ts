@@ -33,6 +33,7 @@ const test = base.extend<object & { sending: Sending }>({
         AUTH_MFA_PHONE_ENROLL_ENABLED: 'true',
         AUTH_MFA_PHONE_VERIFY_ENABLED: 'true',
         AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true',
+        AUTH_SELF_DELETION_ENABLED: 'true',
       })
       await use({ service, receiver })
       await service.close()
@@ -112,6 +113,19 @@ describe('each mail', () => {
       factor_type: 'totp',
       recipient: email,
     })
+  })
+
+  test('of a deleted account names the user who had it', async ({ sending }) => {
+    const { service, receiver } = sending
+    const email = 'deleted@example.com'
+    const { auth, userId } = await service.signedIn(email)
+    await service.put('/user', { data: { name: 'Ada' } }, auth)
+    expect((await service.delete('/user', auth)).status).toBe(204)
+    const notice = await receiver.next({ type: 'account_deleted_notification', to: email })
+    expect(notice.user).toMatchObject({ id: userId, email, user_metadata: { name: 'Ada' } })
+    await service.settled()
+    const { rows } = await service.deps.pool.query('select state, user_id from messages where id = $1', [notice.id])
+    expect(rows).toEqual([{ state: 'sent', user_id: null }])
   })
 
   test('shows no data of a stranger who registered the address before', async ({ sending }) => {

@@ -27,11 +27,12 @@ function isReachedWithoutTls(databaseUrl: string): boolean {
 const withoutNonce = (config: Config): string[] =>
   settingNamesOf(config, 'SKIP_NONCE_CHECK', ({ enabled, skipNonceCheck }) => enabled && skipNonceCheck)
 
-/** Notices of changes that users can make: none of passkeys and trusted devices while these are disabled. */
-const possibleNotices = ({ mail, mfa, passkeys }: Config): string[] =>
+/** Notices of changes that users can make: none of features that are disabled. */
+const possibleNotices = ({ mail, mfa, passkeys, signup }: Config): string[] =>
   Object.keys(mail.notifications).filter(
     (kind) =>
       (passkeys.enabled || !kind.startsWith('passkey_')) &&
+      (signup.selfDeletion || !kind.startsWith('account_deleted_')) &&
       (mfa.trustedDevices.ttlSeconds || !kind.startsWith('mfa_trusted_device_')),
   )
 

@@ -25,6 +25,10 @@ export const signupVariables = {
     'Time after the last sign-in, refresh or change until an anonymous user is deleted, such as `720h`; 0: never.',
     { default: '0', max: '87600h' },
   ),
+  SELF_DELETION_ENABLED: boolean(
+    'Users may delete their account (`DELETE /user`, and the account page). An application with data of its own about users first needs the event `user.deleted`.',
+    { default: 'false' },
+  ),
 } satisfies Variables
 
 export const signupSettings = (values: Values<typeof signupVariables> & PhoneReach) => ({
@@ -37,4 +41,5 @@ export const signupSettings = (values: Values<typeof signupVariables> & PhoneRea
   phone: values.EXTERNAL_PHONE_ENABLED && canReachPhones(values),
   anonymous: values.EXTERNAL_ANONYMOUS_USERS_ENABLED,
   anonymousMaxIdleSeconds: values.ANONYMOUS_USERS_MAX_IDLE,
+  selfDeletion: values.SELF_DELETION_ENABLED,
 })

@@ -58,4 +58,5 @@ export const SAMPLE_VARIABLES: MailVariables = {
   passkey_added_notification: { ...common, Passkey: 'Google Password Manager' },
   passkey_removed_notification: { ...common, Passkey: 'Google Password Manager' },
   passkey_copied_notification: { ...common, Passkey: 'YubiKey 5 Series' },
+  account_deleted_notification: { ...common, UserID: '00000000-0000-7000-8000-000000000000' },
 }

@@ -14,10 +14,15 @@ export const NOTIFICATION_KINDS = {
   passkey_added_notification: { subject: 'A passkey was added to your account' },
   passkey_removed_notification: { subject: 'A passkey was removed from your account' },
   passkey_copied_notification: { subject: 'A passkey of your account may have been copied' },
+  account_deleted_notification: { subject: 'Your account was deleted' },
 } as const
 
-/** Sent unless disabled: a recovery code or a copied key that a thief uses must not go unnoticed. */
-export const ON_BY_DEFAULT: readonly string[] = ['mfa_recovery_code_used_notification', 'passkey_copied_notification']
+/** Sent unless disabled: a thief's use of a recovery code or copied key, or deletion, must not go unnoticed. */
+export const ON_BY_DEFAULT: readonly string[] = [
+  'mfa_recovery_code_used_notification',
+  'passkey_copied_notification',
+  'account_deleted_notification',
+]
 
 export const MAIL_KINDS = {
   invite: { subject: "You've been invited" },
@@ -90,6 +95,8 @@ export interface MailDetails {
   passkey_added_notification: { Passkey: string }
   passkey_removed_notification: { Passkey: string }
   passkey_copied_notification: { Passkey: string }
+  /** `UserID`: id that the account had. */
+  account_deleted_notification: { UserID: string }
 }
 
 /** Fields of which a template must mention at least one; without them the mail is of no use. */

@@ -4,6 +4,7 @@ export const LOG_TYPES = {
   login_failed: 'account',
   logout: 'account',
   invite_accepted: 'account',
+  account_exported: 'account',
   user_signedup: 'team',
   user_invited: 'team',
   user_deleted: 'team',

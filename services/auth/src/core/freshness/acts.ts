@@ -1,6 +1,7 @@
-// Acts that add or remove a way in or a second factor, and their demands. Code that does one of them does it by
-// performActs or first calls requireSecondFactor and requireFresh (require-fresh.ts). Tests: ways-in.test.ts visits
-// every endpoint, and the table of docs/reference/auth/http.md is made of this one.
+// Acts that need more than a session, and their demands. They change a way in or a second factor, export the account or
+// delete it. Code that does one of them does it by performActs or first calls requireSecondFactor and requireFresh
+// (require-fresh.ts). Tests: ways-in.test.ts visits every endpoint, and the table of docs/reference/auth/http.md is
+// made of this one.
 
 export interface Act {
   /** Requests that do it, as the reference names them. */
@@ -9,6 +10,8 @@ export interface Act {
   needsPassword?: true
   /** Demands a nonce where its switch is set. */
   needsNonce?: true
+  /** Demands a recent sign-in, the current password or a nonce where no switch is set too: nothing undoes it. */
+  always?: true
   /** Leads to a second factor: stays open to users without one where one is demanded. */
   leadsToFactor?: true
   /** Refusal of a session below the user's second factor; clients compare status and text. */
@@ -52,6 +55,13 @@ export const ACTS = {
   'making recovery codes': { doors: ['POST /factors/recovery-codes'], refusal: { status: 403 } },
   'replacing recovery codes': { doors: ['POST /factors/recovery-codes/regenerate'], refusal: { status: 403 } },
   'removing recovery codes': { doors: ['DELETE /factors/recovery-codes'], refusal: { status: 403 } },
+  'exporting the data': { doors: ['GET /user/export'], always: true, refusal: { status: 403 } },
+  'deleting the account': {
+    doors: ['DELETE /user'],
+    needsPassword: true,
+    always: true,
+    refusal: { status: 403 },
+  },
 } as const satisfies Record<string, Act>
 
 export type ActName = keyof typeof ACTS

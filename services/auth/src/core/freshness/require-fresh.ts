@@ -93,8 +93,9 @@ export async function requireFresh(
   given: GivenProof,
 ): Promise<Freshness> {
   const { requireCurrent, requireReauthentication } = deps.config.passwords
-  if (acts.length === 0 || !(requireCurrent || requireReauthentication)) return { knowsPassword: false }
   const demands: Act[] = acts.map((act) => ACTS[act])
+  const isDemanded = requireCurrent || requireReauthentication || demands.some((act) => act.always)
+  if (acts.length === 0 || !isDemanded) return { knowsPassword: false }
   const needsNonce = requireReauthentication && demands.some((act) => act.needsNonce)
   const nonceHash = needsNonce ? await checkNonce(deps, user, given.nonce) : undefined
   const current = await findPasswordHash(deps.db, user.id)

@@ -1,4 +1,4 @@
-// Every endpoint that adds or removes a way in or a second factor, and its answer to a session without a proof.
+// Every act that may need a proof, at each of its endpoints: the answer to a session without one.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type OpenIdProvider, startOpenIdProvider } from '../../../test/openid-provider.ts'
 import {
@@ -46,6 +46,7 @@ beforeAll(async () => {
     AUTH_SMS_TEST_OTP: '4915100000001:111111',
     AUTH_JWT_EXP: '86400',
     AUTH_MFA_TRUSTED_DEVICE_TTL: '30d',
+    AUTH_SELF_DELETION_ENABLED: 'true',
   })
   switched = {
     'the current password': await service.with({ AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD: 'true' }),
@@ -175,6 +176,13 @@ const doors: Record<ActName, Door> = {
     needs: 'factor',
     walk: (at, _, auth, proof) => send(at, 'DELETE', '/factors/recovery-codes', auth, proof),
   },
+  'exporting the data': { takesProof: false, walk: (at, _, auth) => at.get('/user/export', auth) },
+  'deleting the account': {
+    async walk(at, _, auth, proof) {
+      const answer = await send(at, 'DELETE', '/user', auth, proof)
+      return { ...answer, status: answer.status === 204 ? 200 : answer.status }
+    },
+  },
 }
 
 async function send(at: TestService, method: 'DELETE', url: string, headers: Auth, payload: object): Promise<Answer> {
@@ -273,10 +281,17 @@ describe.each(acts)('%s', (name) => {
     expect((await door.walk(service, owner, again.auth, {})).status).toBe(200)
   })
 
-  test('needs no more than a live session where nothing is demanded', async () => {
+  test(`needs ${act.always ? 'a proof' : 'no more than a live session'} where nothing is demanded`, async () => {
     const owner = await newOwner(door.needs)
     service.clock.advance(QUARTER)
-    expect((await door.walk(service, owner, owner.auth, {})).status).toBe(200)
+    const answer = await door.walk(service, owner, owner.auth, {})
+    if (!act.always) return expect(answer.status).toBe(200)
+    expect(answer).toMatchObject({ status: 400, body: { error_code: 'reauthentication_needed' } })
+    for (const proof of door.takesProof === false ? [] : [{ current_password: 'a guess' }, { nonce: '000000' }]) {
+      expect((await door.walk(service, owner, owner.auth, proof)).status).toBeGreaterThanOrEqual(400)
+    }
+    const { auth } = await owner.again()
+    expect((await door.walk(service, owner, auth, {})).status).toBe(200)
   })
 })
 

@@ -47,6 +47,7 @@ export const mailHookChannel =
       mails.push({ ...part, ...(await templates.render(kind, locale, part.variables)) })
     }
     const user = await userOf(deps, message, {
+      ...('UserID' in variables && { id: variables.UserID }),
       email: emailOfUser(kind, message),
       email_change: 'NewEmail' in variables ? variables.NewEmail : null,
       phone_change: null,

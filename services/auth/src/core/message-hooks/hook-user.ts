@@ -16,6 +16,8 @@ export interface HookUserDeps {
 
 /** Parts of the user that the message knows better than the row. */
 interface Own {
+  /** Id of a deleted user, in a message about the deletion. */
+  id?: string
   email?: string
   phone?: string
   email_change: string | null
@@ -33,7 +35,7 @@ export async function userOf(
   { id, userId, isPretended }: Pick<OutgoingMessage, 'id' | 'userId' | 'isPretended'>,
   own: Own,
 ): Promise<UserBody> {
-  const user = (await findUserById(deps.db, userId ?? id)) ?? (isPretended ? decoy(deps, id) : undefined)
+  const user = (await findUserById(deps.db, userId ?? id)) ?? (isPretended || own.id ? decoy(deps, id) : undefined)
   if (!user) throw new TemporaryFailure('its user was deleted meanwhile')
   const changes = { email_change_session_id: null, phone_change_session_id: null }
   return registeredBody(deps, deps.db, { ...user, ...changes, ...own })

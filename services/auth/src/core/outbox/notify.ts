@@ -12,11 +12,14 @@ export interface NotifyDeps extends OutboxDeps {
   config: Pick<Config, 'mail' | 'siteUrl' | 'smtp'>
 }
 
-/** Notifies in the change's transaction if the kind is enabled (or `always`) and `to`, else the user, can get mail. */
+/**
+ * Notifies in the change's transaction if the kind is enabled (or `always`) and `to`, else the user, can get mail. A
+ * user without `id` is deleted by the transaction, and the message outlives it.
+ */
 export async function notify<Kind extends keyof typeof NOTIFICATION_KINDS>(
   deps: NotifyDeps,
   trx: Transaction<DB>,
-  user: { id: string; email: string | null; user_metadata: Metadata },
+  user: { id: string | null; email: string | null; user_metadata: Metadata },
   kind: Kind,
   details: MailDetails[Kind],
   {

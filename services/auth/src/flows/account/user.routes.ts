@@ -18,8 +18,9 @@ import {
   RedirectQuery,
 } from '../../http/bodies/shapes.ts'
 import { callerOf, requireLiveSession } from '../../http/caller/authenticate.ts'
-import { givenProof, proofFields } from '../../http/caller/given-proof.ts'
-import { mailContextOf } from '../../http/pages/mail-context.ts'
+import { givenProof, ProofBody, proofFields } from '../../http/caller/given-proof.ts'
+import { acceptLanguageOf, mailContextOf } from '../../http/pages/mail-context.ts'
+import { deleteAccount } from './delete-account.ts'
 import { updateAccount } from './update-account.ts'
 
 const security = [{ user: [] }]
@@ -87,6 +88,33 @@ export const userRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
         smsChannel: parseChannel(deps.config.sms, channel),
       })
       return ownBody(deps, deps.db, user, caller.session.id)
+    },
+  })
+
+  app.route({
+    method: 'DELETE',
+    url: '/user',
+    schema: {
+      operationId: 'deleteUser',
+      tags: ['account'],
+      summary: 'Deletes the account of the user, where AUTH_SELF_DELETION_ENABLED is set',
+      description:
+        'Needs a sign-in of the last 15 minutes, the current password or a nonce. All of the user is deleted except the audit log; issued access tokens are refused here from then on.',
+      security,
+      body: ProofBody,
+      response: { 204: Type.Null(), ...errorResponses(400, 401, 403, 404, 413, 422, 429) },
+    },
+    // After the scope's check of the token, before the body.
+    onRequest: async () => {
+      if (!deps.config.signup.selfDeletion)
+        throw apiError('feature_disabled', { message: 'Account deletion is disabled' })
+    },
+    handler: async (request, reply) => {
+      const caller = requireLiveSession(request)
+      await deps.limits.byAddress(request, 'user')
+      const proof = givenProof(request, deps.config, request.body)
+      await deleteAccount(deps, { caller, proof, log: request.log, acceptLanguage: acceptLanguageOf(request) })
+      return reply.code(204).send(null)
     },
   })
 }

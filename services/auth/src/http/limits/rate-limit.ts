@@ -45,6 +45,9 @@ const SAMPLES_SENT = { points: 20, seconds: 3600 }
 
 const OF_FACTORS = 'AUTH_MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY'
 
+/** Exports of one user's data: enough to repeat a broken download, each reads up to 10,000 entries of the audit log. */
+const EXPORTS = { points: 5, seconds: 3600 }
+
 export type AddressLimit = keyof ReturnType<typeof addressRatesOf>
 
 /** Rates of one client address. Each name has a counter of its own; names that share `otp` share only the rate. */
@@ -84,6 +87,7 @@ export function createLimits(deps: LimiterDeps, config: Pick<Config, 'limits' | 
   const addressChanges = openFixed('address-change', ADDRESS_CHANGES)
   const devicesTrusted = openFixed('devices-trusted', DEVICES_TRUSTED)
   const samplesSent = openFixed('samples-sent', SAMPLES_SENT)
+  const exports = openFixed('user-exports', EXPORTS)
 
   return {
     ...createMailGuards(deps, config),
@@ -111,6 +115,8 @@ export function createLimits(deps: LimiterDeps, config: Pick<Config, 'limits' | 
     deviceTrusted: (userId: string) => consume(devicesTrusted, userId, 'over_request_rate_limit'),
     /** Counts a sample of a mail that an admin sends to the own address. */
     sampleSent: (userId: string) => consume(samplesSent, userId, 'over_email_send_rate_limit'),
+    /** Counts a user's request for an export of the account's data. */
+    dataExported: (userId: string) => consume(exports, userId, 'over_request_rate_limit'),
     /** Counts a sign-in with a device's token against its client address; undefined after too many. */
     async deviceAttempt(request: FastifyRequest): Promise<Refund | undefined> {
       const address = limitKeyOf(request, config)

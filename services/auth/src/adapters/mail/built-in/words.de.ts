@@ -182,5 +182,11 @@ export const GERMAN: Words = {
       text: `Eine Anmeldung bei deinem Konto {{ .Email }} auf ${site} wurde abgelehnt: Der Passkey „{{ .Passkey }}“ zählt, wie oft er benutzt wird, und der Zähler war ein alter. Entferne diesen Passkey und füge einen neuen hinzu.`,
       footer: notYou,
     },
+    account_deleted_notification: {
+      subject: 'Dein Konto wurde gelöscht',
+      heading: 'Dein Konto wurde gelöscht',
+      text: `Dein Konto {{ .Email }} auf ${site} wurde soeben auf deinen Wunsch gelöscht, mit allem, was darin gespeichert war. Es lässt sich nicht wiederherstellen.`,
+      footer: `Wenn du das nicht warst, hat jemand anderes dein Konto benutzt: Wende dich sofort an die Betreiber von ${site}.`,
+    },
   },
 }

@@ -121,6 +121,11 @@ const mails = {
     text: `A sign-in to your account {{ .Email }} at ${site} was refused: the passkey “{{ .Passkey }}” counts its uses, and the count was an old one. Remove this passkey and register a new one.`,
     footer: notYou,
   },
+  account_deleted_notification: {
+    heading: 'Your account was deleted',
+    text: `Your account {{ .Email }} at ${site} has just been deleted at your request, with everything that was stored in it. It cannot be restored.`,
+    footer: `If this was not you, another person has used your account: contact the people who run ${site} right away.`,
+  },
 } satisfies Record<keyof typeof MAIL_KINDS, Omit<MailWords, 'subject'>>
 
 const close = 'If you did not ask for this, close this page.'

@@ -1,0 +1,201 @@
+// GET /user/export and DELETE /user. Their demands of a proof: ../../core/freshness/ways-in.test.ts.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { freshEmail } from '../../../test/admin.ts'
+import { signInAgain, withTotp } from '../../../test/second-factors.ts'
+import { type Answer, type SignedIn, startTestService, type TestService } from '../../../test/service.ts'
+import { PASSKEYS, register } from '../../../test/webauthn/passkeys.ts'
+import { columnsOf, LISTS, type ListName, OTHER_TABLES } from '../../core/user-export/exported-tables.ts'
+import { TABLES } from '../../db/tables.ts'
+
+let service: TestService
+beforeAll(async () => {
+  service = await startTestService({
+    ...PASSKEYS,
+    AUTH_MFA_TRUSTED_DEVICE_TTL: '30d',
+    AUTH_SELF_DELETION_ENABLED: 'true',
+  })
+})
+afterAll(() => service.close())
+
+const exported = ({ auth }: Pick<SignedIn, 'auth'>) => service.get('/user/export', auth)
+const deleted = ({ auth }: Pick<SignedIn, 'auth'>) => service.delete('/user', auth)
+const lists = Object.keys(LISTS) as ListName[]
+const rowsOf = async (table: string, userId: string): Promise<Record<string, unknown>[]> =>
+  (await service.deps.pool.query(`select * from ${table} where user_id = $1 order by created_at desc`, [userId])).rows
+
+/** A user with a row in each list, in a session of aal2. */
+async function withEverything() {
+  const user = await withTotp(service)
+  await register(service, user)
+  await service.post('/factors/trusted-devices', { name: 'Laptop' }, user.auth)
+  await service.get('/reauthenticate', user.auth)
+  return user
+}
+
+describe('an export', () => {
+  test('places each column of the database, and each table', async () => {
+    const { rows } = await service.deps.pool.query(
+      `select table_name, column_name from information_schema.columns
+       where table_schema = current_schema() and table_name = any ($1)`,
+      [lists],
+    )
+    const columns = rows.map(({ table_name, column_name }) => `${table_name}.${column_name}`)
+    const placed = lists.flatMap((list) => Object.keys(LISTS[list]).map((column) => `${list}.${column}`))
+    expect(placed.toSorted()).toEqual(columns.toSorted())
+    expect([...lists, ...Object.keys(OTHER_TABLES)].toSorted()).toEqual(TABLES.toSorted())
+  })
+
+  test('has every row of the user and no secret', async () => {
+    const user = await withEverything()
+    const { status, body, text, headers } = await exported(user)
+    expect(status).toBe(200)
+    expect(headers['content-disposition']).toBe('attachment; filename="account.json"')
+    expect(body.user).toEqual((await service.get('/user', user.auth)).body)
+    expect(body.truncated).toEqual([])
+    const factors = await rowsOf('factors', user.userId)
+    const { rows: users } = await service.deps.pool.query('select * from users where id = $1', [user.userId])
+    const secrets = [users[0].password_hash, factors[0]?.sealed_secret]
+    for (const list of lists) {
+      const rows = await rowsOf(list, user.userId)
+      expect([list, rows.length]).not.toEqual([list, 0])
+      const shown = rows.map((row) => Object.fromEntries(columnsOf(list).map((column) => [column, row[column]])))
+      // Rows of one time have no order.
+      expect(body[list].map(textOf).toSorted()).toEqual(shown.map(textOf).toSorted())
+      const left = Object.keys(LISTS[list]).filter((column) => !columnsOf(list).includes(column))
+      secrets.push(...rows.flatMap((row) => left.filter((column) => column !== 'user_id').map((column) => row[column])))
+    }
+    const forms = secrets.flatMap(formsOf)
+    expect(forms.length).toBeGreaterThan(10)
+    expect(forms.filter((form) => text.includes(form))).toEqual([])
+  })
+
+  test('has what others did to the user and the user did to others, without the data of those', async () => {
+    const adminEmail = freshEmail()
+    const { userId: adminId } = await service.signedIn(adminEmail)
+    await service.put(`/admin/users/${adminId}`, { role: 'service_role' }, service.admin)
+    const admin = await signInAgain(service, adminEmail)
+    const email = freshEmail()
+    const user = await service.signedIn(email)
+    const from = { ...admin.auth, 'user-agent': 'Browser of the admin', 'x-forwarded-for': '203.0.113.77' }
+    await service.put(`/admin/users/${user.userId}`, { user_metadata: { name: 'Ada' } }, from)
+    const change = ({ body }: Answer) =>
+      body.audit_log.find(
+        ({ payload }: { payload: { action: string; traits?: { user_id?: string } } }) =>
+          payload.action === 'user_modified' && payload.traits?.user_id === user.userId,
+      )
+    const ofUser = await exported(user)
+    expect(change(ofUser)).toMatchObject({
+      ip_address: '',
+      payload: {
+        ...{ actor_id: adminId, actor_username: 'service_role', erased: ['actor'] },
+        traits: { user_id: user.userId, user_email: email },
+      },
+    })
+    for (const foreign of [adminEmail, 'Browser of the admin', '203.0.113.77']) {
+      expect(ofUser.text).not.toContain(foreign)
+    }
+    const ofAdmin = await exported(admin)
+    expect(change(ofAdmin)).toMatchObject({
+      ip_address: '203.0.113.77',
+      payload: { user_agent: 'Browser of the admin', erased: ['target'], traits: { user_email: '' } },
+    })
+    expect(ofAdmin.text).not.toContain(email)
+  })
+
+  test('has the newest rows of a list that is too long, and says so', async () => {
+    const user = await service.signedIn()
+    const { pool } = service.deps
+    await pool.query(
+      `insert into messages (id, user_id, channel, kind, created_at, updated_at)
+       select gen_random_uuid(), $1, 'mail', 'recovery', now() - i * interval '1 s', now()
+       from generate_series(1, 1001) i`,
+      [user.userId],
+    )
+    await pool.query(
+      `insert into audit_log_entries (id, payload, created_at)
+       select gen_random_uuid(), jsonb_build_object('actor_id', $1::text, 'action', 'token_refreshed', 'i', i),
+         '2020-01-01'::timestamptz - i / 700 * interval '1 s'
+       from generate_series(1, 10001) i`,
+      [user.userId],
+    )
+    const { body } = await exported(user)
+    expect(body.truncated).toEqual(['messages', 'audit_log'])
+    expect(body.messages).toHaveLength(1000)
+    const ids = body.audit_log.map(({ id }: { id: string }) => id)
+    expect(new Set(ids).size).toBe(10_000)
+    const times = body.audit_log.map(({ created_at }: { created_at: string }) => created_at)
+    expect(times).toEqual(times.toSorted().toReversed())
+  })
+
+  test('is audited, and made five times an hour at most', async () => {
+    const user = await service.signedIn()
+    for (let count = 0; count < 5; count++) expect((await exported(user)).status).toBe(200)
+    expect(await exported(user)).toMatchObject({ status: 429, body: { error_code: 'over_request_rate_limit' } })
+    const { body } = await service.get('/admin/audit?query=action:account_exported&per_page=1000', service.admin)
+    const own = body.filter(({ payload }: { payload: { actor_id: string } }) => payload.actor_id === user.userId)
+    expect(own).toHaveLength(5)
+  })
+})
+
+describe('a deletion', () => {
+  test('removes all rows of the user but the audit log, and the address gets a mail', async () => {
+    const user = await withEverything()
+    expect((await deleted(user)).status).toBe(204)
+    const mail = await service.mailbox.waitFor(user.email, { subject: 'Your account was deleted' })
+    expect(mail.text).toContain(user.email)
+    await service.settled()
+    for (const table of TABLES) {
+      if (table === 'audit_log_entries') continue
+      const { rows } = await service.deps.pool.query(`select row_to_json(t)::text as row from ${table} t`)
+      // Counters of requests by id stay for an hour.
+      const traces = table === 'rate_limits' ? [user.email] : [user.email, user.userId]
+      const left = rows.filter(({ row }) => traces.some((trace) => row.includes(trace)))
+      expect([table, left]).toEqual([table, []])
+    }
+    const { body } = await service.get('/admin/audit?query=action:user_deleted', service.admin)
+    expect(body[0].payload).toMatchObject({ actor_id: user.userId, actor_username: user.email })
+  })
+
+  test('ends every session and frees the address', async () => {
+    const email = freshEmail()
+    const user = await service.signedIn(email)
+    const other = await service.post('/token?grant_type=password', { email, password: 'correct horse' })
+    expect((await deleted(user)).status).toBe(204)
+    expect(await deleted(user)).toMatchObject({ status: 403, body: { error_code: 'user_not_found' } })
+    const refreshed = await service.post('/token?grant_type=refresh_token', other.body)
+    expect(refreshed).toMatchObject({ status: 400, body: { error_code: 'refresh_token_not_found' } })
+    expect((await service.signedIn(email)).userId).not.toBe(user.userId)
+  })
+
+  test('is refused with a token whose session has ended', async () => {
+    const user = await service.signedIn()
+    await service.post('/logout', {}, user.auth)
+    expect(await deleted(user)).toMatchObject({ status: 403, body: { error_code: 'session_not_found' } })
+    expect(await exported(user)).toMatchObject({ status: 403, body: { error_code: 'session_not_found' } })
+  })
+
+  test('is disabled unless a setting enables it, and an anonymous user then needs no proof', async () => {
+    const usual = await service.with({
+      AUTH_SELF_DELETION_ENABLED: 'false',
+      AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
+    })
+    const { body } = await usual.post('/signup')
+    const auth = { authorization: `Bearer ${body.access_token}` }
+    service.clock.advance({ seconds: 16 * 60 })
+    expect(await usual.delete('/user', auth)).toMatchObject({ status: 404, body: { error_code: 'feature_disabled' } })
+    expect(await usual.delete('/user')).toMatchObject({ status: 401 })
+    expect((await usual.get('/user', auth)).status).toBe(200)
+    expect((await deleted({ auth })).status).toBe(204)
+    await usual.close()
+  })
+})
+
+const textOf = (row: unknown) => JSON.stringify(row)
+
+/** Forms in which a text could contain a secret; short values occur by chance. */
+function formsOf(secret: unknown): string[] {
+  const forms = Buffer.isBuffer(secret)
+    ? (['hex', 'base64', 'base64url'] as const).map((encoding) => secret.toString(encoding))
+    : [String(secret)]
+  return forms.filter((form) => form.length >= 16)
+}
