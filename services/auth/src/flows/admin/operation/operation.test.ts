@@ -1,4 +1,7 @@
 // The service itself as administrators see it: settings, keys, hooks, mails and providers.
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type Admin, asAdmin, bearer } from '../../../../test/admin.ts'
 import { type OpenIdProvider, signInAt, startOpenIdProvider } from '../../../../test/openid-provider.ts'
@@ -6,6 +9,7 @@ import { startTestService, type TestService } from '../../../../test/service.ts'
 import { startUpstream, type Upstream } from '../../../../test/upstream.ts'
 import { variables } from '../../../config.ts'
 import { deleteExpired } from '../../../housekeeping.ts'
+import { generateKeySet } from '../../commands/keys-command.ts'
 
 const SECRETS = {
   AUTH_SMTP_PASS: 'canary-of-the-mail-server',
@@ -114,6 +118,21 @@ test('keys are listed by id with their state and age, and the rows that need the
   expect(body.counted_at).toBe(service.clock.now().toISOString())
 })
 
+test('a key that signs, and one that has stopped to, are listed with the time of keys generate', async () => {
+  const { keys: signers } = await generateKeySet('ES256', 'new')
+  const { keys: verifiers } = await generateKeySet('ES256', 'old')
+  const old = verifiers.map(({ iat: _unknown, ...key }) => ({ ...key, key_ops: ['verify'] }))
+  const other = await service.with({ AUTH_JWT_KEYS: JSON.stringify([...signers, ...old]) })
+  const { body, text } = await other.get('/admin/keys', other.admin)
+  expect(body.signing).toEqual([
+    { id: 'new', algorithm: 'ES256', state: 'signs', published: true, created: expect.stringMatching(/^20\d\d-/) },
+    { id: 'old', algorithm: 'ES256', state: 'verifies', published: true },
+    { id: null, algorithm: 'HS256', state: 'verifies', published: false },
+  ])
+  expect(signers.filter(({ d = '' }) => text.includes(d))).toEqual([])
+  expect(body.encryption[0]).not.toHaveProperty('rows')
+})
+
 describe('hooks', () => {
   const hooks = async () => (await admin.get('/admin/hooks')).body.hooks
   const failuresNow = async () => (await hooks())[0].failures
@@ -177,6 +196,25 @@ describe('templates of mails', () => {
     expect((await admin.get('/admin/mail-templates/invite?language=de')).body.subject).toBe('Du bist eingeladen')
     expect((await admin.get('/admin/mail-templates/nothing')).status).toBe(404)
     expect((await admin.get('/admin/mail-templates/invite?language=xx')).status).toBe(400)
+  })
+
+  test('a template of the operator is previewed as it is rendered, or reported as missing', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'templates-'))
+    onTestFinished(() => rm(folder, { recursive: true }))
+    const file = join(folder, 'invite.html')
+    await writeFile(file, '<p>Come in, {{ .Email }}: {{ .ConfirmationURL }}</p>')
+    const other = await service.with({
+      AUTH_MAILER_TEMPLATES_INVITE: file,
+      AUTH_MAILER_TEMPLATES_RECOVERY: 'http://127.0.0.1:1/recovery.html',
+    })
+    const get = async (path: string) => (await other.get(`/admin/mail-templates${path}`, other.admin)).body
+    const sources = (await get('')).templates.map(({ source }: { source: string }) => source)
+    expect(new Set(sources)).toEqual(new Set(['built_in', 'file', 'url']))
+    expect(await get('/invite')).toMatchObject({
+      is_own: true,
+      html: expect.stringContaining('Come in, ada@example.com'),
+    })
+    expect(await get('/recovery')).toMatchObject({ is_own: false, subject: 'Reset your password' })
   })
 
   test('a sample goes to the confirmed address of the administrator alone, twenty an hour', async () => {
