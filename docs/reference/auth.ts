@@ -30,6 +30,7 @@ import {
   logVariables,
   telemetryVariables,
 } from '../../services/auth/src/config/operation.ts'
+import { pageVariables } from '../../services/auth/src/config/pages/page-variables.ts'
 import { passwordVariables } from '../../services/auth/src/config/passwords.ts'
 import { serverVariables } from '../../services/auth/src/config/server.ts'
 import { sessionVariables } from '../../services/auth/src/config/sessions.ts'
@@ -79,6 +80,7 @@ const GROUPS: VariableGroup[] = [
   { mark: 'limits', variables: limitVariables },
   { mark: 'captchas', variables: captchaVariables },
   { mark: 'mail server', variables: smtpVariables },
+  { mark: 'pages', variables: pageVariables },
   { mark: 'mail', variables: mailVariables, repeated: [SUBJECTS, TEMPLATES, NOTIFICATIONS] },
   { mark: 'sms', variables: smsVariables },
   { mark: 'sms gateways', variables: smsGatewayVariables },

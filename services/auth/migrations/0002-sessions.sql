@@ -66,6 +66,8 @@ create table {{prefix}}auth_codes (
   provider_tokens text,
   -- Session that requested the change or the link which gave the code, null for a sign-in. The code ends with it.
   session_id uuid,
+  -- The exchange gives the tokens of session_id, which a hosted page began, and starts none.
+  hands_over boolean not null default false,
   expires_at timestamptz not null,
   created_at timestamptz not null
 );

@@ -63,6 +63,7 @@ import { refuseDisabledPasskeys, requirePasskeys } from './http/caller/passkeys-
 import { requireSubject } from './http/caller/subject.ts'
 import { DEVICE_HEADERS, DEVICE_TOKEN } from './http/caller/trusted-device.ts'
 import { clientOf } from './http/limits/client.ts'
+import { pageFileRoutes } from './http/pages/page-files.ts'
 
 /** An access token with the largest metadata of both kinds (core/users/metadata.ts) takes about 45 KiB. */
 const MAX_HEADER_BYTES = 64 * 1024
@@ -129,6 +130,13 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   await app.register(authorizeRoutes, { deps })
   await app.register(callbackRoutes, { deps })
   await app.register(absentFeatureRoutes, { caller: 'anyone' })
+
+  // Pages for people; their files are also those of the pages behind mail links
+  await app.register(pageFileRoutes, { deps })
+  if (config.pages.enabled) {
+    const { hostedPages } = await import('./flows/pages/pages.routes.ts')
+    await app.register(hostedPages, { deps })
+  }
 
   // Passkeys: while they are disabled, no path of theirs checks a token
   await app.register(async (scope) => {

@@ -50,6 +50,13 @@ import {
   logVariables,
   telemetryVariables,
 } from './config/operation.ts'
+import {
+  arrivalTargets,
+  pageProblems,
+  pageSettings,
+  pageVariables,
+  pageWarnings,
+} from './config/pages/page-variables.ts'
 import { passwordSettings, passwordVariables } from './config/passwords.ts'
 import { serverSettings, serverVariables } from './config/server.ts'
 import { sessionProblems, sessionSettings, sessionVariables } from './config/sessions.ts'
@@ -79,6 +86,7 @@ export const variables = {
   ...captchaVariables,
   ...smtpVariables,
   ...mailVariables,
+  ...pageVariables,
   ...smsVariables,
   ...smsGatewayVariables,
   ...mfaVariables,
@@ -121,6 +129,7 @@ export function readConfig(
     ...smtpProblems(values),
     ...mailProblems(values, environment.NODE_ENV || file.NODE_ENV, now),
     ...captchaProblems(values),
+    ...pageProblems(values, names),
     ...oidcProviderProblems(names),
     ...smsGatewayProblems(values),
     ...relyingPartyProblems(values),
@@ -137,6 +146,7 @@ export function readConfig(
     ...databaseWarnings(values, 'AUTH_'),
     ...jwtWarnings(values),
     ...mailWarnings(values, now),
+    ...pageWarnings(values),
     ...smsWarnings(values, now),
     ...web3Warnings(values),
     ...relyingPartyWarnings(values),
@@ -153,7 +163,7 @@ export function readConfig(
 
 const groupConfig = (values: RawConfig, ownProviders: OwnProviders) => ({
   siteUrl: values.SITE_URL,
-  redirectAllowList: values.URI_ALLOW_LIST,
+  redirectAllowList: [...values.URI_ALLOW_LIST, ...arrivalTargets(values)],
   server: serverSettings(values),
   database: databaseSettings(values),
   log: { level: values.LOG_LEVEL, file: values.LOG_FILE },
@@ -169,6 +179,7 @@ const groupConfig = (values: RawConfig, ownProviders: OwnProviders) => ({
   captcha: captchaSettings(values),
   smtp: smtpSettings(values),
   mail: mailSettings(values),
+  pages: pageSettings(values),
   messages: { keepSeconds: values.MESSAGES_KEEP },
   sms: { ...smsSettings(values), ...smsGatewaySettings(values) },
   mfa: mfaSettings(values),

@@ -23,6 +23,7 @@ await runDev('auth', async ({ env, given, port, dataDir, stops, startPostgres, s
     AUTH_SMS_MAX_PER_NUMBER: '100000',
     AUTH_SMS_MAX_PER_PREFIX: '100000',
     AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
+    AUTH_HOSTED_PAGES_ENABLED: 'true',
     AUTH_LOG_LEVEL: 'warn',
   }
   // A given secret must keep verifying tokens; a key would take over their signing.
@@ -58,6 +59,7 @@ await runDev('auth', async ({ env, given, port, dataDir, stops, startPostgres, s
     lines: [
       `base URL ${base}`,
       `docs     ${base}/docs`,
+      `sign-in  ${base}/ui/sign-in`,
       // `pnpm dev` of both services prints the inbox on lines of its own.
       ...(inboxUrl && !env.DEV_INBOX_URL ? [`inbox    ${inboxUrl}`] : []),
       `try      curl ${base}/signup -d '{"email":"ada@example.com","password":"correct horse"}'`,

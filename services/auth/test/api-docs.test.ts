@@ -24,12 +24,13 @@ const UNDOCUMENTED = [
   // Pages and documents that no client calls.
   'GET /',
   'GET /openapi.json',
+  'GET /ui/assets/*',
   // Refused, whatever comes: these features are never enabled.
   ...[
     ...['/sso', '/oauth', '/.well-known/oauth-authorization-server', '/scim', '/user/oauth'],
     ...['/admin/sso', '/admin/oauth'],
   ]
-    .flatMap((path) => [path, `${path}*`])
+    .flatMap((path) => [path, `${path}/*`])
     .flatMap((path) => ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].map((method) => `${method} ${path}`)),
   // Preflights of browsers, which send them by themselves.
   'OPTIONS *',

@@ -222,6 +222,7 @@ interface AuthCodesTable {
   authentication_method: string
   provider_tokens: string | null
   session_id: string | null
+  hands_over: Generated<boolean>
   expires_at: Date
   created_at: Date
 }

@@ -10,6 +10,8 @@ type Use =
   | 'web3-nonce'
   | 'trusted-device'
   | 'passkey-challenge'
+  | 'page'
+  | 'browser-session'
   | `sealed ${SealedPurpose}`
 
 /** Derives a key for one use (RFC 5869). A key object makes an HMAC take 3 µs, not 19 µs as with bytes (measured). */

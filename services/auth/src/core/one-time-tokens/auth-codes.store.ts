@@ -24,6 +24,8 @@ interface NewAuthCode {
   providerTokens?: ProviderTokens
   /** Session that began what gives the code; null for a sign-in. */
   sessionId: string | null
+  /** Whether the exchange gives the tokens of that session instead of starting one. */
+  handsOver?: boolean
 }
 
 interface IssueCodeDeps {
@@ -37,7 +39,7 @@ interface IssueCodeDeps {
 export async function issueAuthCode(
   { config, encryption, now, random }: IssueCodeDeps,
   trx: Transaction<DB>,
-  { userId, pkce, method, providerTokens, sessionId }: NewAuthCode,
+  { userId, pkce, method, providerTokens, sessionId, handsOver = false }: NewAuthCode,
 ): Promise<string> {
   const authCode = random(32).toString('base64url')
   const codeHash = hashLinkToken(authCode)
@@ -54,6 +56,7 @@ export async function issueAuthCode(
         ? encryption.seal(SEALED.providerTokens, { code_hash: codeHash }, providerTokens)
         : null,
       session_id: sessionId,
+      hands_over: handsOver,
       expires_at: new Date(issuedAt.getTime() + config.signup.pkceCodeLifetimeSeconds * 1000),
       created_at: issuedAt,
     })

@@ -24,6 +24,7 @@ export interface LockedSession {
   aal: Aal
   amr: AmrEntry[]
   factor_id: string | null
+  refresh_counter: number
 }
 
 /**

@@ -228,7 +228,7 @@ export function listSessions(db: Kysely<DB>, userId: string, limit: number) {
 export function lockSession(trx: Transaction<DB>, id: string) {
   return trx
     .selectFrom('sessions')
-    .select(['aal', 'amr', 'factor_id'])
+    .select(['aal', 'amr', 'factor_id', 'refresh_counter'])
     .where('id', '=', id)
     .forUpdate()
     .executeTakeFirst()

@@ -83,7 +83,7 @@ export async function readTest({ db, encryption }: Pick<Deps, 'db' | 'encryption
   return outcome && { provider: found.provider, ...outcome }
 }
 
-export function testPage(config: Pick<Config, 'mail' | 'siteUrl'>, acceptLanguage: string | undefined): string {
+export function testPage(config: Pick<Config, 'pages' | 'siteUrl'>, acceptLanguage: string | undefined): string {
   const { language, words } = pageWords(config, acceptLanguage)
   return smallPage({ language, ...words.providerTested, content: '', script: '' })
 }

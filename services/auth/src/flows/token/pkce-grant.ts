@@ -1,16 +1,17 @@
-import type { Selectable } from 'kysely'
+import type { Selectable, Transaction } from 'kysely'
 import { type AuditLog, pendingAudit } from '../../core/audit/audit.ts'
-import { withHooks } from '../../core/hooks/questions.ts'
+import { type Asking, withHooks } from '../../core/hooks/questions.ts'
 import { SEALED } from '../../core/keys/sealed-columns.ts'
 import { findAuthCode, type ProviderTokens, takeAuthCode } from '../../core/one-time-tokens/auth-codes.store.ts'
 import { hashLinkToken } from '../../core/one-time-tokens/one-time-token.ts'
 import { deleteOneTimeTokens } from '../../core/one-time-tokens/one-time-tokens.store.ts'
 import { isVerifierOf } from '../../core/one-time-tokens/pkce.ts'
 import { isRequesterAccepted } from '../../core/sessions/accepted-session.ts'
-import type { SessionBody } from '../../core/sessions/issue-tokens.ts'
+import { issueTokens, type SessionBody, type SessionDeps } from '../../core/sessions/issue-tokens.ts'
+import { lockSession } from '../../core/sessions/sessions.store.ts'
 import { type Client, startSession } from '../../core/sessions/start-session.ts'
 import { isBanned } from '../../core/users/is-banned.ts'
-import { findUserById, lockUser } from '../../core/users/users.store.ts'
+import { findUserById, lockUser, type User } from '../../core/users/users.store.ts'
 import type { DB } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
@@ -49,6 +50,7 @@ export async function exchangeAuthCode(deps: Deps, log: AuditLog, exchange: Exch
       const begun = { userId: found.user_id, sessionId: found.session_id }
       if (!user || !(await isRequesterAccepted(deps, trx, begun))) throw apiError('flow_state_not_found')
       if (isBanned(user, now)) throw apiError('user_banned', { status: 400 })
+      if (found.hands_over) return handOverSession(asking, trx, user, found)
       const tokens = found.provider_tokens ? openTokens(deps, found) : undefined
       const traits = { provider_type: tokens ? tokens.provider : 'email' }
       const audited = pendingAudit(deps, log, { action: 'login', actor: user, traits })
@@ -64,6 +66,18 @@ export async function exchangeAuthCode(deps: Deps, log: AuditLog, exchange: Exch
   )
   if (proven) await deps.passwordAttempts.markClientKnown({ identifier: proven, address: clientAddress })
   return signedIn
+}
+
+/** Issues the tokens of a session that a hosted page began: it has its second factor and its audit entry already. */
+async function handOverSession(
+  deps: Asking<SessionDeps>,
+  trx: Transaction<DB>,
+  user: User,
+  { session_id: id, authentication_method: method }: Selectable<DB['auth_codes']>,
+): Promise<SessionBody> {
+  const session = id === null ? undefined : await lockSession(trx, id)
+  if (id === null || !session) throw apiError('flow_state_not_found')
+  return issueTokens(deps, trx, user, { id, ...session }, method)
 }
 
 /** Refuses rather than returning a session without them: a new sign-in has them. */

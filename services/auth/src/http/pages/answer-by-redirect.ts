@@ -5,10 +5,9 @@ import type { ApiError } from '@services/common/errors'
 import { explainFailure } from '@services/common/http/error-handler'
 import { answerTimeoutBy, isPastDeadline } from '@services/common/request-deadline'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Config } from '../../config.ts'
 import { errorAnswers } from '../bodies/error-bodies.ts'
 import { BUTTON_PAGE_CSP } from './button-page.ts'
-import { type Redirection, sendTo } from './send-to.ts'
+import { type PageConfig, type Redirection, sendTo } from './send-to.ts'
 import { sendPage } from './small-page.ts'
 
 /** HTML of a button page, shown before the browser is sent on. */
@@ -27,7 +26,7 @@ interface RedirectingRoute {
  * redirect.
  */
 export async function answerByRedirect(
-  config: Pick<Config, 'mail' | 'siteUrl'>,
+  config: PageConfig,
   request: FastifyRequest,
   reply: FastifyReply,
   { steps, failed }: RedirectingRoute,

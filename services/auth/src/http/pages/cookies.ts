@@ -6,7 +6,7 @@ export interface Cookie {
   value: string
   maxAge: number
   isSecure: boolean
-  sameSite: 'Lax' | 'None'
+  sameSite: 'Lax' | 'None' | 'Strict'
 }
 
 export function setCookie(reply: FastifyReply, { name, value, maxAge, isSecure, sameSite }: Cookie): void {

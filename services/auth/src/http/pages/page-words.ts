@@ -1,11 +1,20 @@
-import { ENGLISH } from '../../adapters/mail/built-in/words.en.ts'
 import { WORDS } from '../../adapters/mail/built-in/words.ts'
 import { pickLocale } from '../../adapters/mail/locale.ts'
 import type { Config } from '../../config.ts'
+import type { Metadata } from '../../db/tables.ts'
+import type { Language } from '../../words/language.ts'
 
-/** Returns the texts of pages in the reader's language, or else in English, and the name of the site. */
-export function pageWords({ mail, siteUrl }: Pick<Config, 'mail' | 'siteUrl'>, acceptLanguage: string | undefined) {
-  const locale = pickLocale(mail, { acceptLanguage })
-  const language = Object.hasOwn(WORDS, locale) ? locale : 'en'
-  return { language, words: WORDS[language] ?? ENGLISH, site: new URL(siteUrl).host || siteUrl }
+/** Picks the reader's language: of the account, else of the browser, else the first of PAGES_LANGUAGES. */
+export function pageLanguage(
+  { pages: { languages } }: Pick<Config, 'pages'>,
+  reader: { metadata?: Metadata; acceptLanguage?: string | undefined },
+): Language {
+  const [defaultLocale = 'en'] = languages
+  return pickLocale({ locales: languages, defaultLocale }, reader) as Language
+}
+
+/** Returns the texts of button pages in the reader's language, and the name of the site. */
+export function pageWords(config: Pick<Config, 'pages' | 'siteUrl'>, acceptLanguage: string | undefined) {
+  const language = pageLanguage(config, { acceptLanguage })
+  return { language, words: WORDS[language], site: new URL(config.siteUrl).host || config.siteUrl }
 }

@@ -10,4 +10,4 @@ export function redirectTarget(request: FastifyRequest, rules: RedirectRules): s
 }
 
 /** Percent-encodes other letters than ASCII, as browsers do, because a header is ASCII; ASCII URLs stay as written. */
-const asciiUrl = (target: string) => (/^[\x21-\x7e]*$/.test(target) ? target : new URL(target).href)
+export const asciiUrl = (target: string) => (/^[\x21-\x7e]*$/.test(target) ? target : new URL(target).href)

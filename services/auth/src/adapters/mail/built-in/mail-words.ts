@@ -26,8 +26,6 @@ export interface Words {
   linking: PageWords & { account: string; guest: string }
   /** Page after a provider was tested. */
   providerTested: Pick<PageWords, 'heading' | 'text'>
-  /** Page that goes on by itself. */
-  sentOn: PageWords
   /** Introduces the link that is repeated as text. */
   linkHint: string
 }

@@ -52,7 +52,6 @@ export const GERMAN: Words = {
     heading: 'Der Test ist beendet',
     text: 'Das Ergebnis steht dort, wo der Test gestartet wurde. Es wurde kein Konto angelegt und keine Sitzung begonnen. Du kannst diese Seite schließen.',
   },
-  sentOn: { heading: 'Einen Moment', text: 'Es geht gleich weiter. Falls nichts passiert:', button: 'Weiter' },
   linkHint: 'Falls die Schaltfläche nicht funktioniert, öffne diese Adresse:',
   mails: {
     invite: {

@@ -174,6 +174,5 @@ export const ENGLISH: Words = {
     heading: 'The test is complete',
     text: 'The result is shown where the test was started. No account was created and no session began. You can close this page.',
   },
-  sentOn: { heading: 'One moment', text: 'You are being sent on. If nothing happens:', button: 'Continue' },
   linkHint: 'If the button does not work, open this address:',
 }

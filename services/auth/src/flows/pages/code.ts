@@ -1,0 +1,81 @@
+// /ui/code: takes the code of a mail or a text message. The page that leads here carries `address` and `type`, one of
+// AGAIN. A page to go on to is in the flow (`next`).
+import { html } from '@services/common/html'
+import { button, field } from '@services/common/pages/forms'
+import type { SessionBody } from '../../core/sessions/issue-tokens.ts'
+import type { Page } from '../../http/hosted/add-page.ts'
+import type { Visit } from '../../http/hosted/visit.ts'
+import { fill } from '../../words/language.ts'
+import { codeWords } from '../../words/pages/code.ts'
+import { arrivalOf } from './send-code.ts'
+import { offers } from './ways.ts'
+
+/** Request for a new code, by the type that POST /verify takes. */
+const AGAIN: Record<string, { url: string; body?: object }> = {
+  email: { url: '/otp', body: { create_user: false } },
+  sms: { url: '/otp', body: { create_user: false } },
+  recovery: { url: '/recover' },
+  signup: { url: '/resend', body: { type: 'signup' } },
+}
+
+export const codePage: Page = {
+  path: '/ui/code',
+  get: (visit) => (isBegun(visit) ? showCode(visit, visit.carried.problem) : visit.goTo('/ui/sign-in')),
+  async post(visit) {
+    if (!isBegun(visit)) return visit.goTo('/ui/sign-in')
+    if (visit.form.way === 'again') return sendAgain(visit)
+    const { type } = visit.carried
+    const answer = await visit.api<SessionBody>('POST', '/verify', {
+      type,
+      ...addressOf(visit),
+      token: visit.form.code ?? '',
+    })
+    return answer.ok ? visit.signedIn(answer.body) : showCode(visit, undefined, visit.explain(answer))
+  },
+}
+
+const isBegun = ({ carried: { address, type = '' } }: Visit) => address !== undefined && Object.hasOwn(AGAIN, type)
+
+const addressOf = ({ carried: { address = '', type } }: Visit) =>
+  type === 'sms' ? { phone: address } : { email: address }
+
+async function sendAgain(visit: Visit) {
+  const { type = '', address = '' } = visit.carried
+  const { url, body } = AGAIN[type] as (typeof AGAIN)[string]
+  const { query, challenge } = arrivalOf(visit)
+  const answer = await visit.api('POST', `${url}${query}`, {
+    ...body,
+    ...addressOf(visit),
+    ...(type !== 'sms' && challenge),
+  })
+  if (!answer.ok) return showCode(visit, visit.explain(answer))
+  return visit.goTo('/ui/code', { carry: { address, type, news: 'again' } })
+}
+
+function showCode(visit: Visit, problem?: string, error?: string) {
+  const words = visit.words(codeWords)
+  const { address = '', type, news } = visit.carried
+  // A sign-up and a recovery always have a code.
+  const takesCode = type !== 'email' || offers(visit.deps.config, 'code')
+  const sentence = type === 'sms' ? words.texted : takesCode ? words.mailed : words.linked
+  return visit.show({
+    title: takesCode ? words.title : words.linkTitle,
+    problem,
+    news: news === 'again' && !error ? words.sentAgain : undefined,
+    body: [
+      html`<p>${fill(sentence, { address })}</p>\n`,
+      takesCode &&
+        visit.formOf({
+          body: [
+            field({
+              ...{ name: 'code', label: words.code, error, required: true, autofocus: true, maxlength: 64 },
+              ...{ autocomplete: 'one-time-code', inputmode: 'numeric' },
+            }),
+            button({ label: words.verify }),
+          ],
+        }),
+      visit.formOf({ fields: { way: 'again' }, body: button({ label: words.again, kind: 'quiet' }) }),
+      html`<p class="links"><a href="${visit.link('/ui/sign-in')}">${words.another}</a></p>\n`,
+    ],
+  })
+}

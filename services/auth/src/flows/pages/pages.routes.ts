@@ -1,0 +1,15 @@
+// The hosted pages (HOSTED_PAGES_ENABLED): sign-in and all around it, below /ui. Each is a file here, and works without
+// scripts. The rule: a page asks this service's API and writes nothing itself (http/hosted/call-api.ts). How to add
+// one: http/hosted/add-page.ts; its words: words/pages; tests: here.
+import type { FastifyPluginAsync } from 'fastify'
+import type { Deps } from '../../deps.ts'
+import { addPages } from '../../http/hosted/add-page.ts'
+import { arrivalPage } from './arrive.ts'
+import { codePage } from './code.ts'
+import { providerPage } from './provider.ts'
+import { signInPage } from './sign-in.ts'
+import { signOutPage } from './sign-out.ts'
+
+export const hostedPages: FastifyPluginAsync<{ deps: Deps }> = async (app, { deps }) => {
+  addPages(app, deps, [signInPage, codePage, providerPage, arrivalPage, signOutPage])
+}

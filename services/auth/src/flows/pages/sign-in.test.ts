@@ -1,0 +1,197 @@
+import { PAGE_POLICY } from '@services/common/pages/document'
+import { perFile } from '@services/common/testing/per-file'
+import { test as base, describe, expect } from 'vitest'
+import { codeIn, fragmentOf, startTestService, type TestService } from '../../../test/service.ts'
+import { openPage, send } from './testing/pages.ts'
+
+const test = base.extend<object & { service: TestService }>({
+  service: perFile(() =>
+    startTestService({ AUTH_HOSTED_PAGES_ENABLED: 'true', AUTH_URI_ALLOW_LIST: 'https://app.example/**,myapp://**' }),
+  ),
+})
+
+const PASSWORD = 'correct horse'
+const APP = 'https://app.example/done'
+const SIGN_IN = `/ui/sign-in?${new URLSearchParams({ redirect_to: APP })}`
+
+async function typePassword(browser: Parameters<typeof openPage>[0], email: string, password = PASSWORD) {
+  const asked = await send(browser, await openPage(browser, SIGN_IN), { address: email })
+  return send(browser, asked, { password })
+}
+
+test('the address, then the password, lead to the application with a session in the fragment', async ({ service }) => {
+  const { userId } = await service.signedIn('ada@example.com', PASSWORD)
+  const browser = service.otherBrowser()
+  const page = await typePassword(browser, 'ada@example.com')
+  expect(page.location).toMatch(/^https:\/\/app\.example\/done#access_token=/)
+  expect(page.title).toBe('One moment')
+  const session = await service.post('/token?grant_type=refresh_token', {
+    refresh_token: fragmentOf(page).refresh_token,
+  })
+  expect(session.body.user.id).toBe(userId)
+})
+
+describe('a stranger', () => {
+  test('sees the same for an address with an account and for one without', async ({ service }) => {
+    await service.signedIn('known@example.com', PASSWORD)
+    const steps = async (email: string) => {
+      const browser = service.otherBrowser()
+      const address = await openPage(browser, SIGN_IN)
+      const password = await send(browser, address, { address: email })
+      const wrong = await send(browser, password, { password: 'wrong password' })
+      const code = await send(browser, password, {}, { press: 'Send me a code instead' })
+      const wrongCode = await send(browser, code, { code: '000000' })
+      return [address, password, wrong, code, wrongCode].map(({ status, text }) => [
+        status,
+        text.replaceAll(email, '(address)').replaceAll(/name="(proof|c)" value="[^"]*"/g, '$1'),
+      ])
+    }
+    const [known, unknown] = [await steps('known@example.com'), await steps('nobody@example.com')]
+    expect(known).toEqual(unknown)
+    expect(known.map(([status]) => status)).toEqual([200, 200, 200, 200, 200])
+    expect(known[2]?.[1]).toContain('The address or the password is wrong.')
+    expect(known[4]?.[1]).toContain('This code is wrong or has expired.')
+  })
+})
+
+test('a code by mail signs in, and no address of a person is in a URL', async ({ service }) => {
+  await service.signedIn('grace@example.com')
+  const browser = service.otherBrowser()
+  const asked = await send(browser, await openPage(browser, SIGN_IN), { address: 'grace@example.com' })
+  const code = await send(browser, asked, {}, { press: 'Send me a code instead' })
+  expect(code.title).toBe('Enter the code')
+  expect(code.text).toContain('grace@example.com')
+  const mail = await service.mailbox.waitFor('grace@example.com')
+  const page = await send(browser, code, { code: codeIn(mail.text) })
+  expect(page.location).toMatch(/^https:\/\/app\.example\/done#access_token=/)
+})
+
+test('the link of that mail signs in the browser that asked for it, and no other', async ({ service }) => {
+  await service.signedIn('link@example.com')
+  const browser = service.otherBrowser()
+  const asked = await send(browser, await openPage(browser, SIGN_IN), { address: 'link@example.com' })
+  await send(browser, asked, {}, { press: 'Send me a code instead' })
+  const mail = await service.mailbox.waitFor('link@example.com')
+  const [, link = ''] = /https:\/\/auth\.example(\/verify\?\S+)/.exec(mail.text) ?? []
+  const redirect = await browser.get(link)
+  const arrival = String(redirect.headers.location).replace('https://auth.example', '')
+  expect((await openPage(service.otherBrowser(), arrival)).problem).toContain('only in the browser')
+  const page = await openPage(browser, arrival)
+  expect(page.location).toMatch(/^https:\/\/app\.example\/done#access_token=/)
+})
+
+test('an application with PKCE gets a code, whose exchange gives the session of the page', async ({ service }) => {
+  await service.signedIn('pkce@example.com', PASSWORD)
+  const browser = service.otherBrowser()
+  const verifier = 'a'.repeat(43)
+  const flow = { redirect_to: APP, code_challenge: verifier, code_challenge_method: 'plain' }
+  const asked = await send(browser, await openPage(browser, `/ui/sign-in?${new URLSearchParams(flow)}`), {
+    address: 'pkce@example.com',
+  })
+  const page = await send(browser, asked, { password: PASSWORD })
+  const { searchParams, hash } = new URL(page.location ?? '')
+  expect(hash).toBe('')
+  const exchange = () =>
+    service.post('/token?grant_type=pkce', { auth_code: searchParams.get('code'), code_verifier: verifier })
+  const answer = await exchange()
+  expect(answer.body.user.email).toBe('pkce@example.com')
+  expect(await exchange()).toMatchObject({ status: 404, body: { error_code: 'flow_state_not_found' } })
+  const auth = { authorization: `Bearer ${answer.body.access_token}` }
+  const sessions = await service.get('/user/sessions', auth)
+  // That of `signedIn`, and one for the page and the application together.
+  expect(sessions.body).toHaveLength(2)
+})
+
+test.for<[string, string, string]>([
+  ['an address that is not listed', 'https://evil.example/', 'https://site.example'],
+  ['a script', 'javascript:alert(1)', 'https://site.example'],
+  ['none', '', 'https://site.example'],
+  ['an application of its own scheme', 'myapp://home', 'myapp://home'],
+])('the target is judged by the rules of redirects: %s', async ([, target, end], { service }) => {
+  const email = `target-${Buffer.from(target).toString('hex').slice(0, 12)}@example.com`
+  await service.signedIn(email, PASSWORD)
+  const browser = service.otherBrowser()
+  const start = await openPage(browser, `/ui/sign-in?${new URLSearchParams({ redirect_to: target })}`)
+  const page = await send(browser, await send(browser, start, { address: email }), { password: PASSWORD })
+  expect(page.location?.split('#')[0]).toBe(end)
+})
+
+describe('a form', () => {
+  test('of another browser, or without its proof, changes nothing and gets the page again', async ({ service }) => {
+    const { mailbox } = service
+    await service.signedIn('forged@example.com', PASSWORD)
+    const browser = service.otherBrowser()
+    const asked = await send(browser, await openPage(browser, SIGN_IN), { address: 'forged@example.com' })
+    const before = mailbox.messages.length
+    for (const [door, changes] of [
+      [service.otherBrowser(), {}],
+      [browser, { proof: '' }],
+      [browser, { proof: 'x'.repeat(43) }],
+    ] as const) {
+      const page = await send(door, asked, { ...changes, password: PASSWORD })
+      expect(page).toMatchObject({ status: 403, title: 'Sign in', location: undefined })
+      expect(page.problem).toContain('allow cookies')
+      await send(door, asked, changes, { press: 'Send me a code instead' })
+    }
+    await service.settled()
+    expect(mailbox.messages).toHaveLength(before)
+  })
+
+  test('from another site is refused although it has the proof', async ({ service }) => {
+    const browser = service.otherBrowser()
+    const page = await openPage(browser, SIGN_IN)
+    const headers = { 'sec-fetch-site': 'same-site' }
+    expect(await send(browser, page, { address: 'ada@example.com' }, { headers })).toMatchObject({ status: 403 })
+  })
+
+  test('pressed twice leads to the page of the present state', async ({ service }) => {
+    await service.signedIn('twice@example.com')
+    const browser = service.otherBrowser()
+    const asked = await send(browser, await openPage(browser, SIGN_IN), { address: 'twice@example.com' })
+    await send(browser, asked, {}, { press: 'Send me a code instead' })
+    const again = await send(browser, asked, {}, { press: 'Send me a code instead' })
+    expect(again).toMatchObject({ status: 200, title: 'Enter the code' })
+    expect(again.problem).toContain('no new one was sent')
+  })
+})
+
+test('every page has the strict policy, is not stored, and holds nothing inline', async ({ service }) => {
+  const browser = service.otherBrowser()
+  const address = await openPage(browser, SIGN_IN)
+  const hostile = await send(browser, address, { address: '"><img/src=x/onerror=alert(1)>@example.com' })
+  expect(hostile.text).toContain('&quot;&gt;&lt;img/src=x/')
+  const password = await send(browser, address, { address: 'ada@example.com' })
+  const code = await send(browser, password, {}, { press: 'Send me a code instead' })
+  for (const page of [address, hostile, password, code]) {
+    expect(page.headers).toMatchObject({
+      'content-security-policy': PAGE_POLICY,
+      'referrer-policy': 'same-origin',
+      'cache-control': 'no-store',
+    })
+    expect(page.text).not.toMatch(/<style|<script(?! type="module" src="\/ui\/)| style=| <img/)
+  }
+})
+
+test('the language is the reader’s', async ({ service }) => {
+  const page = await openPage(service.otherBrowser(), SIGN_IN, { 'accept-language': 'de-AT,en;q=0.5' })
+  expect(page.title).toBe('Anmelden')
+  expect(page.text).toContain('<html lang="de">')
+})
+
+test('signing out here ends the session in the application too', async ({ service }) => {
+  await service.signedIn('out@example.com', PASSWORD)
+  const browser = service.otherBrowser()
+  const page = await typePassword(browser, 'out@example.com')
+  const { access_token: token, refresh_token } = fragmentOf(page)
+  const confirm = await openPage(browser, '/ui/sign-out')
+  expect(confirm.text).toContain('out@example.com')
+  expect(await send(browser, confirm)).toMatchObject({ title: 'Sign in', news: 'You are signed out.' })
+  expect(await service.post('/token?grant_type=refresh_token', { refresh_token })).toMatchObject({ status: 400 })
+  expect(await service.post('/logout', {}, { authorization: `Bearer ${token}` })).toMatchObject({ status: 403 })
+})
+
+test('where hosted pages are disabled their addresses do not exist', async ({ service }) => {
+  const off = await service.with({ AUTH_HOSTED_PAGES_ENABLED: 'false' })
+  expect(await off.get('/ui/sign-in')).toMatchObject({ status: 404, body: { error_code: 'not_found' } })
+  await off.close()
+})

@@ -1,0 +1,108 @@
+// /ui/sign-in: the address first, then a way to prove it. The page is the same for known and unknown addresses.
+import { type Html, html } from '@services/common/html'
+import { button, field } from '@services/common/pages/forms'
+import { shownEmail } from '../../adapters/mail/email-address.ts'
+import type { SessionBody } from '../../core/sessions/issue-tokens.ts'
+import { provenUser } from '../../core/users/proven-addresses.ts'
+import type { User } from '../../core/users/users.store.ts'
+import type { Page } from '../../http/hosted/add-page.ts'
+import type { Visit } from '../../http/hosted/visit.ts'
+import { fill } from '../../words/language.ts'
+import { signInWords } from '../../words/pages/sign-in.ts'
+import { type TypedAddress, textOf, typedAddress } from './address.ts'
+import { sendCode } from './send-code.ts'
+import { offeredProviders, offers } from './ways.ts'
+
+export const signInPage: Page = {
+  path: '/ui/sign-in',
+  get: (visit) => showAddress(visit),
+  async post(visit) {
+    const address = typedAddress(visit, visit.form.address)
+    if (!address) return showAddress(visit, visit.words(signInWords).notAnAddress)
+    const { way } = visit.form
+    if (way === 'password') return signInWithPassword(visit, address)
+    if (way === 'code' || !offers(visit.deps.config, 'password')) return sendCode(visit, address, showAddress)
+    return showPassword(visit, address)
+  },
+}
+
+/** The first step. `error`: reason why the address was refused. */
+async function showAddress(visit: Visit, error?: string) {
+  const { config } = visit.deps
+  const words = visit.words(signInWords)
+  const { phone } = config.signup
+  const asksAddress = ['password', 'code', 'link'].some((way) => offers(config, way as 'password' | 'code' | 'link'))
+  const form = visit.formOf({
+    body: [
+      field({
+        ...{ name: 'address', value: visit.form.address, error, required: true, autofocus: true, maxlength: 320 },
+        ...{ label: phone ? words.emailOrPhone : words.email, autocomplete: 'username' },
+        ...(phone ? { inputmode: 'email' as const } : { type: 'email' as const }),
+      }),
+      button({ label: words.goOn }),
+    ],
+  })
+  const providers = await providerLinks(visit)
+  const isEmpty = !asksAddress && providers.length === 0
+  return visit.show({
+    title: words.title,
+    news: visit.carried.news === 'signed-out' ? words.signedOut : undefined,
+    problem: isEmpty ? words.noWay : undefined,
+    body: [
+      asksAddress && form,
+      asksAddress && providers.length > 0 && html`<p class="or">${words.or}</p>\n`,
+      providers,
+    ],
+  })
+}
+
+/** Links, not forms: a browser refuses a form that ends at another host. */
+async function providerLinks(visit: Visit): Promise<Html[]> {
+  const words = visit.words(signInWords)
+  const providers = await offeredProviders(visit.deps)
+  return providers.map(
+    ({ name, label }) =>
+      html`<a class="button" href="${visit.link('/ui/provider', { provider: name })}">${fill(words.with, { name: label })}</a>\n`,
+  )
+}
+
+function showPassword(visit: Visit, address: TypedAddress, problem?: string) {
+  const words = visit.words(signInWords)
+  const typed = textOf(address)
+  const mailsCodes = offers(visit.deps.config, 'code') || offers(visit.deps.config, 'link')
+  return visit.show({
+    title: words.title,
+    problem,
+    body: [
+      visit.formOf({
+        fields: { way: 'password' },
+        body: [
+          field({ name: 'address', label: words.email, value: typed, readonly: true, autocomplete: 'username' }),
+          field({
+            ...{ name: 'password', type: 'password', label: words.password, autocomplete: 'current-password' },
+            ...{ required: true, autofocus: true },
+          }),
+          button({ label: words.signIn }),
+        ],
+      }),
+      mailsCodes &&
+        visit.formOf({
+          fields: { way: 'code', address: typed },
+          body: button({ label: words.sendCode, kind: 'quiet' }),
+        }),
+      html`<p class="links"><a href="${visit.link('/ui/sign-in')}">${words.another}</a></p>\n`,
+    ],
+  })
+}
+
+async function signInWithPassword(visit: Visit, address: TypedAddress) {
+  const { password = '' } = visit.form
+  const answer = await visit.api<SessionBody>('POST', '/token?grant_type=password', { ...address, password })
+  return answer.ok ? visit.signedIn(answer.body) : showPassword(visit, address, visit.explain(answer))
+}
+
+/** Name of a user for themselves: a proven address, if there is one. */
+export function nameOf(user: User): string | undefined {
+  const { email, phone } = provenUser(user)
+  return email ? shownEmail(email) : (phone ?? undefined)
+}

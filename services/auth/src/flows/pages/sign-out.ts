@@ -1,0 +1,32 @@
+// /ui/sign-out: ends the session of this browser.
+import { html } from '@services/common/html'
+import { button } from '@services/common/pages/forms'
+import type { Page } from '../../http/hosted/add-page.ts'
+import { fill } from '../../words/language.ts'
+import { signInWords } from '../../words/pages/sign-in.ts'
+import { nameOf } from './sign-in.ts'
+
+export const signOutPage: Page = {
+  path: '/ui/sign-out',
+  async get(visit) {
+    const caller = await visit.caller()
+    if (!caller) return visit.goTo('/ui/sign-in', { carry: { news: 'signed-out' } })
+    const words = visit.words(signInWords)
+    const name = nameOf(caller.user)
+    return visit.show({
+      title: words.signOut,
+      body: [
+        html`<p>${name === undefined ? words.asGuest : fill(words.signOutText, { name })}</p>\n`,
+        visit.formOf({ body: button({ label: words.signOut }) }),
+      ],
+    })
+  },
+  async post(visit) {
+    const caller = await visit.caller()
+    // A session that has ended meanwhile is no failure.
+    if (caller) await visit.api('POST', '/logout?scope=local', undefined, { as: caller })
+    visit.signedOut()
+    if (visit.flow.redirect_to !== undefined) return visit.leave(visit.target())
+    return visit.goTo('/ui/sign-in', { carry: { news: 'signed-out' } })
+  },
+}

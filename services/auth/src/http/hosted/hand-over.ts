@@ -1,0 +1,43 @@
+import type { Config } from '../../config.ts'
+import { issueAuthCode } from '../../core/one-time-tokens/auth-codes.store.ts'
+import { parsePkce } from '../../core/one-time-tokens/pkce.ts'
+import { isPermitted } from '../../core/redirects/allowed-targets.ts'
+import { sessionParameters, withFragment, withQuery } from '../../core/redirects/redirect-url.ts'
+import type { SessionBody } from '../../core/sessions/issue-tokens.ts'
+import type { Deps } from '../../deps.ts'
+import { asciiUrl } from '../pages/redirect-target.ts'
+import type { Flow } from './flow.ts'
+
+/** Application's address, judged by the rules of redirects; the site where there is none or it is refused. */
+export function targetOf({ siteUrl, redirectAllowList }: Config, { redirect_to: wanted }: Flow): string {
+  const isFine = wanted !== undefined && isPermitted(wanted, { siteUrl, allowList: redirectAllowList })
+  return isFine ? asciiUrl(wanted) : siteUrl
+}
+
+/**
+ * Makes the address that gives an application the session: tokens in the fragment, or a PKCE code. Its exchange gives
+ * this session's tokens, with its second factor. Throws validation_failed for a malformed challenge.
+ */
+export async function addressWithSession(
+  deps: Deps,
+  flow: Flow,
+  session: SessionBody,
+  { sessionId, method }: { sessionId: string; method: string },
+): Promise<string> {
+  const target = targetOf(deps.config, flow)
+  const pkce = parsePkce(flow)
+  if (pkce) {
+    const issued = { userId: session.user.id, pkce, method, sessionId, handsOver: true }
+    const code = await deps.db.transaction().execute((trx) => issueAuthCode(deps, trx, issued))
+    return withQuery(target, { code })
+  }
+  const { provider_token, provider_refresh_token } = session
+  return (
+    target +
+    withFragment('', {
+      ...sessionParameters(session),
+      ...(provider_token && { provider_token }),
+      ...(provider_refresh_token && { provider_refresh_token }),
+    })
+  )
+}

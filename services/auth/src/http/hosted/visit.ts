@@ -1,0 +1,267 @@
+// One request to a hosted page, and all that a page may do with it. A page is a file in flows/pages and gets a visit
+// (add-page.ts). It asks the API (`api`), shows itself (`show`, `formOf`) or leads on (`goTo`, `signedIn`). Its words
+// are those of the reader's language (`words`, `explain`). Tests: flows/pages.
+import { createHash, createHmac } from 'node:crypto'
+import { type Html, type HtmlValue, html } from '@services/common/html'
+import { hiddenFields } from '@services/common/pages/forms'
+import { notice } from '@services/common/pages/notices'
+import { seal, unseal } from '@services/common/seal'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { decodeJwt } from 'jose'
+import { ARRIVAL_PATH } from '../../config/pages/page-variables.ts'
+import { deriveKey } from '../../core/keys/derive-key.ts'
+import { MAX_TARGET_LENGTH } from '../../core/redirects/allow-list-patterns.ts'
+import type { SessionBody } from '../../core/sessions/issue-tokens.ts'
+import type { AmrEntry, Metadata } from '../../db/tables.ts'
+import type { Deps } from '../../deps.ts'
+import type { Language, Table } from '../../words/language.ts'
+import { explain, type Refusal } from '../../words/pages/errors.ts'
+import { DEVICE_TOKEN } from '../caller/trusted-device.ts'
+import { cookiesOf, setCookie } from '../pages/cookies.ts'
+import { acceptLanguageOf, externalBase } from '../pages/mail-context.ts'
+import { givePageSecret, isProven, pageSecretsOf, proofOf } from '../pages/page-cookie.ts'
+import { pageLanguage } from '../pages/page-words.ts'
+import { leaveTo, sendTo } from '../pages/send-to.ts'
+import { publicPath, type ShownPage, showPage } from '../pages/show-page.ts'
+import { type BrowserCaller, openBrowserSessions } from './browser-session.ts'
+import { type ApiAnswer, type ApiCall, callApi } from './call-api.ts'
+import { type Flow, readFlow } from './flow.ts'
+import { addressWithSession, targetOf } from './hand-over.ts'
+
+/** Time that a page may stay open: its form works, and what its address carries is readable. */
+const PAGE_SECONDS = 86_400
+
+/** The row in `sessions` ends a session; browsers keep cookies for 400 days at most. */
+const COOKIE = { name: 'auth-session', sameSite: 'Lax', lifetimeSeconds: 400 * 86_400 } as const
+
+type Fields = Readonly<Record<string, string>>
+
+/** Values that an address carries for this browser alone, sealed: addresses of people do not belong into URLs. */
+type Carried = Readonly<Record<string, string>>
+
+export type Visit = ReturnType<ReturnType<typeof openVisits>>
+
+export interface VisitedPage {
+  path: string
+}
+
+export interface ShownVisit extends Pick<ShownPage, 'title' | 'scripts' | 'isWide'> {
+  body: HtmlValue
+  /** Refusal, in words. */
+  problem?: string | undefined
+  /** Other news. */
+  news?: string | undefined
+  status?: number
+}
+
+interface Form {
+  /** Path of the page that takes it; the page itself by default. */
+  action?: string
+  /** Hidden fields. */
+  fields?: Readonly<Record<string, string | undefined>>
+  body: HtmlValue
+}
+
+/** Prepares the visits of an app. */
+export function openVisits(app: FastifyInstance, deps: Deps) {
+  const { config } = deps
+  const sessions = openBrowserSessions(deps, COOKIE)
+  const key = deriveKey(config.jwt.secret, 'page')
+  const isSecure = config.server.externalUrl.startsWith('https:')
+  const deviceCookie = isSecure ? '__Host-auth-device' : 'auth-device'
+  const verifierOf = (secret: string, nonce: string) =>
+    createHmac('sha256', key).update(`arrival ${secret} ${nonce}`).digest('base64url')
+
+  return (request: FastifyRequest, reply: FastifyReply, { path }: VisitedPage) => {
+    const query = textsOf(request.query)
+    const form = textsOf(request.body)
+    const isPost = request.method === 'POST'
+    const given: Fields = isPost ? form : query
+    const flow = readFlow(given)
+    const formId = { id: `form ${sessions.named(request)?.sessionId ?? ''}`, isSecure }
+    const base = publicPath(request, config)
+    let shownSecret: string | undefined
+    let found: Promise<BrowserCaller | undefined> | undefined
+    let metadata: Metadata | undefined
+    let carried: Carried | undefined
+    let problemSoFar: string | undefined
+
+    /** Secret of this browser's cookie, which the answer sets. */
+    const secret = () => {
+      const { random } = deps
+      shownSecret ??= givePageSecret(request, reply, { isSecure, lifetimeSeconds: PAGE_SECONDS, random })
+      return shownSecret
+    }
+
+    const language = (): Language =>
+      pageLanguage(config, { ...(metadata && { metadata }), acceptLanguage: acceptLanguageOf(request) })
+
+    const link = (to: string, more: Readonly<Record<string, string | undefined>> = {}): string => {
+      const values = Object.entries({ ...flow, ...more }).filter((pair): pair is [string, string] => Boolean(pair[1]))
+      const search = new URLSearchParams(values).toString()
+      return `${base}${to}${search && `?${search}`}`
+    }
+
+    const goTo = (to: string, { query: more = {}, carry }: { query?: Fields; carry?: Carried } = {}): FastifyReply =>
+      reply.redirect(link(to, { ...more, ...(carry && { c: sealCarried(carry) }) }), 303)
+
+    const leave = (location: string): FastifyReply =>
+      isPost ? leaveTo(config, request, reply, location) : sendTo(config, request, reply, { location, status: 303 })
+
+    const trustDevice = (token: string): void => {
+      const maxAge = config.mfa.trustedDevices.ttlSeconds
+      setCookie(reply, { name: deviceCookie, value: token, maxAge, isSecure, sameSite: 'Lax' })
+    }
+
+    function sealCarried(values: Carried): string {
+      const until = deps.now().getTime() + PAGE_SECONDS * 1000
+      return Buffer.from(seal(key, { until, values }, secret()), 'base64').toString('base64url')
+    }
+
+    function openCarried(text: string | undefined): Carried {
+      if (text === undefined) return {}
+      for (const each of pageSecretsOf(request, isSecure)) {
+        try {
+          const { until, values } = unseal<{ until: number; values: Carried }>(key, text, each)
+          if (until > deps.now().getTime()) return values
+        } catch {
+          // Another browser's, or cut off.
+        }
+      }
+      return {}
+    }
+
+    return {
+      path,
+      query,
+      form,
+      flow,
+      isPost,
+      /** Settings and clock, for pages; changes go through the API. */
+      deps,
+      /** Sets the refusal that the page of this visit shows. */
+      fail: (problem: string): void => {
+        problemSoFar = problem
+      },
+
+      words: <Words>(table: Table<Words>): Words => table[language()],
+      explain: (refusal: Refusal): string => explain(language(), refusal),
+
+      /** Values that an earlier page gave to this one. */
+      get carried(): Carried {
+        carried ??= openCarried(given.c)
+        return carried
+      },
+
+      /** Returns the signed-in user of this browser. */
+      async caller(): Promise<BrowserCaller | undefined> {
+        found ??= sessions.find(request, reply)
+        const caller = await found
+        metadata = caller?.user.user_metadata
+        return caller
+      },
+
+      /** Calls an endpoint as this browser; `as` adds the access token of the signed-in user. */
+      async api<Body = Record<string, unknown>>(
+        method: ApiCall['method'],
+        url: string,
+        body?: Record<string, unknown>,
+        { as }: { as?: BrowserCaller } = {},
+      ): Promise<ApiAnswer<Body>> {
+        const device = cookiesOf(request).find(([name]) => name === deviceCookie)?.[1]
+        const captcha = form.captcha_token ?? form['h-captcha-response'] ?? form['cf-turnstile-response']
+        const answer = await callApi<Body>(app, config, request, {
+          ...{ method, url, body: body && { ...body, ...(captcha !== undefined && { captcha_token: captcha }) } },
+          token: as && (await sessions.tokenOf(as)),
+          headers: device === undefined ? {} : { [DEVICE_TOKEN]: device },
+        })
+        const next = answer.ok ? answer.headers[DEVICE_TOKEN] : undefined
+        if (next !== undefined) trustDevice(next)
+        return answer
+      },
+
+      /** Keeps the token of a trusted device, which replaces the second factor here. */
+      trustDevice,
+
+      /** Form that only this browser can send, and only in this session. */
+      formOf: ({ action = path, fields = {}, body }: Form): Html => {
+        const proof = proofOf(key, formId, secret()).toString('base64url')
+        return html`<form method="post" action="${base}${action}">
+${hiddenFields({ ...flow, c: given.c, ...fields, proof })}${body}</form>
+`
+      },
+      hasProof: (): boolean =>
+        ['same-origin', undefined].includes(request.headers['sec-fetch-site'] as string | undefined) &&
+        isProven(request, key, formId, form.proof ?? ''),
+
+      /** Address of another page, with the flow. */
+      link,
+      /** Leads on to another page of ours, with the flow. */
+      goTo,
+      /** Asks to sign in, and leads back to this page. */
+      toSignIn: (): FastifyReply => reply.redirect(`${base}/ui/sign-in?${new URLSearchParams({ next: path })}`, 303),
+
+      show({ body, problem = problemSoFar, news, status = reply.statusCode, ...page }: ShownVisit): FastifyReply {
+        const above = [problem && notice('problem', problem), news && notice('news', news)]
+        return showPage(config, request, reply.code(status), {
+          ...{ ...page, language: language() },
+          body: html`${above}${body}`,
+        })
+      },
+
+      /**
+       * Signs this browser in with the session of an API answer. Leads to the second factor if the user has one, else
+       * to `next`, else to the application.
+       */
+      async signedIn(session: SessionBody): Promise<FastifyReply> {
+        const claims = decodeJwt<{ session_id: string; aal: string; amr: AmrEntry[] }>(session.access_token)
+        sessions.begin(reply, { userId: session.user.id, sessionId: claims.session_id })
+        const factors = (session.user.factors ?? []) as { status: string; factor_type: string }[]
+        const hasFactor = factors.some(
+          ({ status, factor_type }) => status === 'verified' && factor_type !== 'recovery_code',
+        )
+        if (hasFactor && claims.aal === 'aal1') return goTo('/ui/factor')
+        if (flow.next !== undefined) return reply.redirect(link(flow.next, { next: undefined }), 303)
+        const named = { sessionId: claims.session_id, method: claims.amr[0]?.method ?? '' }
+        return leave(await addressWithSession(deps, flow, session, named))
+      },
+      /** Leaves for another origin; after a form by a page (send-to.ts). */
+      leave,
+      /** The application's address, or the site where none is permitted. */
+      target: (): string => targetOf(config, flow),
+      /** Public address of an endpoint, for navigations of the browser. */
+      apiAddress: (endpoint: string): string => `${externalBase(request, config)}${endpoint}`,
+
+      /** Ends this browser's session here; the API ends the row. */
+      signedOut: (): void => sessions.end(reply),
+
+      /**
+       * Parameters for requests whose mail link or provider leads back to this browser (flows/pages/arrive.ts). The
+       * verifier follows from the browser's cookie, so that nothing is stored.
+       */
+      arrival(): { redirect_to: string; code_challenge: string; code_challenge_method: string } | Omit<Flow, 'next'> {
+        const nonce = Buffer.from(deps.random(12)).toString('base64url')
+        const search = new URLSearchParams({ ...flow, attempt: nonce })
+        const address = `${externalBase(request, config)}${ARRIVAL_PATH}?${search}`
+        const { next: _n, ...own } = flow
+        if (address.length > MAX_TARGET_LENGTH) return own
+        return {
+          redirect_to: address,
+          code_challenge: s256(verifierOf(secret(), nonce)),
+          code_challenge_method: 's256',
+        }
+      },
+      /** Verifiers that an arrival may have: one for each cookie of this browser, which is one over https. */
+      verifiers: (): string[] => pageSecretsOf(request, isSecure).map((each) => verifierOf(each, query.attempt ?? '')),
+    }
+  }
+}
+
+const textsOf = (values: unknown): Fields =>
+  Object.fromEntries(
+    Object.entries((values ?? {}) as Record<string, unknown>).filter(
+      (pair): pair is [string, string] => typeof pair[1] === 'string',
+    ),
+  )
+
+const s256 = (verifier: string) => createHash('sha256').update(verifier).digest('base64url')

@@ -1,0 +1,54 @@
+// The frame of every page: the operator's name and logo, one card, a link to help. The policy is that of
+// @services/common/pages/document: files of this service, nothing inline.
+import { type Html, html } from '@services/common/html'
+import { KIT_STYLES, PAGE_HEADERS, strictDocument } from '@services/common/pages/document'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Config } from '../../config.ts'
+import type { Language } from '../../words/language.ts'
+import { frameWords } from '../../words/pages/frame.ts'
+import { externalBase } from './mail-context.ts'
+import { ASSETS_PATH, LOGO_PATH, pageAssets } from './page-files.ts'
+
+export interface ShownPage {
+  language: Language
+  /** Heading, and title of the document. */
+  title: string
+  /** Content below the heading. */
+  body: Html
+  /** Modules of assets/, by name. */
+  scripts?: readonly string[]
+  head?: Html
+  /** True for pages with tables. */
+  isWide?: boolean
+  /** True for a page whose own address is a secret, which links to this service must not reveal either. */
+  hidesAddress?: boolean
+}
+
+/** Path of this service in the addresses that browsers use, without a slash at its end. */
+export const publicPath = (request: FastifyRequest, config: Pick<Config, 'server'>): string =>
+  new URL(externalBase(request, config)).pathname.replace(/\/$/, '')
+
+/** Sends a page. */
+export function showPage(
+  config: Pick<Config, 'pages' | 'server'>,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { language, title, body, scripts = [], head, isWide = false, hidesAddress = false }: ShownPage,
+): FastifyReply {
+  const { name, logo, supportUrl } = config.pages
+  const path = publicPath(request, config)
+  const address = (asset: string) => `${path}${ASSETS_PATH}${pageAssets(config).address(asset)}`
+  const icon = logo === undefined ? undefined : `${path}${LOGO_PATH}`
+  const frame = html`<header class="brand">${icon && html`<img src="${icon}" alt="">`}<span>${name}</span></header>
+<main${isWide && html` class="wide"`}>
+<h1>${title}</h1>
+${body}</main>
+<footer class="foot">${supportUrl && html`<a href="${supportUrl}">${frameWords[language].help}</a>`}</footer>`
+  const document = strictDocument({
+    ...{ language, icon, head, body: frame, title: `${title} · ${name}` },
+    styles: [...KIT_STYLES, 'brand.css'].map(address),
+    scripts: scripts.map(address),
+  })
+  const headers = { ...PAGE_HEADERS, ...(hidesAddress && { 'referrer-policy': 'no-referrer' }) }
+  return reply.headers(headers).type('text/html; charset=utf-8').send(document)
+}
