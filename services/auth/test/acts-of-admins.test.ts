@@ -365,6 +365,7 @@ const READS = [
   'GET /admin/users/{user_id}/trusted-devices',
   'GET /admin/users/{user_id}/passkeys',
   'GET /admin/audit',
+  'GET /admin/audit/export',
   'GET /admin/messages',
   'GET /admin/statistics',
   'GET /admin/custom-providers',

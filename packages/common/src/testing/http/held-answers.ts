@@ -57,7 +57,7 @@ export async function answerHolder(
     const [type = ''] = (header('content-type') ?? '').split(';', 1)
     const media = response.content[type]
     if (!media) return `the media type "${type}" is not documented`
-    return type.endsWith('json') ? validators.problemOf(media.schema, JSON.parse(text)) : undefined
+    return /[/+]json$/.test(type) ? validators.problemOf(media.schema, JSON.parse(text)) : undefined
   }
 
   /** Finds a required header that is missing, and in a success one that the operation does not document. */

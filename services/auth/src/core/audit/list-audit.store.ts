@@ -8,9 +8,9 @@ import {
 } from '@services/common/database/counted-page'
 import { prepared } from '@services/common/database/prepared-statement'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
-import { cutPage, isOlder, type Position } from '../../db/position.ts'
+import { cutPage, type Position } from '../../db/position.ts'
 import type { DB, Metadata } from '../../db/tables.ts'
-import { type AuditSearch, found } from './search-audit.store.ts'
+import { type AuditRange, type AuditSearch, allWithin, found } from './search-audit.store.ts'
 
 export interface ListedEntry {
   id: string
@@ -19,18 +19,23 @@ export interface ListedEntry {
   ip_address: string
 }
 
+/** Entries to list; all without a search or range. */
+export interface AuditFilter extends Pick<AuditRange, 'from' | 'before'> {
+  search?: AuditSearch | undefined
+}
+
 /** Lists a page, newest first, and its total in one statement. */
 export async function listAuditEntries(
   db: Kysely<DB>,
-  search: AuditSearch | undefined,
+  { search, ...range }: AuditFilter,
   page: PageOf,
 ): Promise<{ rows: ListedEntry[]; total: Total }> {
-  const matching = search && (await found(db, search, MAX_COUNTED + page.limit))
+  const matching = search && (await found(db, search, MAX_COUNTED + page.limit, range))
   const rows = matching
     ? await alongIndexes(db, entriesOn(scannedPage(matching.newest, NEWEST_FIRST, page)))
-    : await selectPage(db, page)
+    : await pageOfAll(db, range, page)
   const entries = rows.flatMap(({ total: _, ...entry }) => (entry.id === null ? [] : [entry]))
-  return { rows: entries, total: await totalOf(db, matching?.all ?? all(), page, rows, entries.length) }
+  return { rows: entries, total: await totalOf(db, matching?.all ?? allWithin(range), page, rows, entries.length) }
 }
 
 /** Above some 10,000 entries per user the planner sorts them all: 1 s instead of 20 ms for twenty such users. */
@@ -47,10 +52,11 @@ async function alongIndexes<T>(db: Kysely<DB>, select: RawBuilder<T>): Promise<T
  */
 export async function listAuditEntriesAfter(
   db: Kysely<DB>,
-  search: AuditSearch | undefined,
+  { search, ...times }: AuditFilter,
   { limit, after }: { limit: number; after: Position | undefined },
 ): Promise<{ entries: ListedEntry[]; next: Position | undefined }> {
-  const matching = search ? (await found(db, search, limit + 1, after)).newest : all(after)
+  const range = { ...times, after }
+  const matching = search ? (await found(db, search, limit + 1, range)).newest : allWithin(range)
   const { rows } = await sql<ListedEntry & { place: string }>`
     with page as (${matching} order by ${NEWEST_FIRST} limit ${limit + 1})
     select to_json(page.created_at) #>> '{}' as place, entry.id, entry.payload, entry.created_at, entry.ip_address
@@ -86,10 +92,12 @@ export async function findAuditPosition(db: Kysely<DB>, id: string): Promise<Pos
 /** Ids break ties. */
 const NEWEST_FIRST = sql.raw('created_at desc, id')
 
-const all = (after?: Position) =>
-  sql`select id, created_at from ${sql.table('audit_log_entries')} ${after ? sql`where ${isOlder(after)}` : sql``}`
+async function pageOfAll(db: Kysely<DB>, range: AuditRange, page: PageOf) {
+  if (!range.from && !range.before) return selectPage(db, page)
+  return (await entriesOn(countedPage(allWithin(range), NEWEST_FIRST, page)).execute(db)).rows
+}
 
-const selectPage = prepared((_: Kysely<DB>, page: PageOf) => entriesOn(countedPage(all(), NEWEST_FIRST, page)))
+const selectPage = prepared((_: Kysely<DB>, page: PageOf) => entriesOn(countedPage(allWithin({}), NEWEST_FIRST, page)))
 
 /** An empty page has the total in a row without an entry. */
 const entriesOn = (countedPage: RawBuilder<unknown>) => sql<{ total: number } & (ListedEntry | { id: null })>`

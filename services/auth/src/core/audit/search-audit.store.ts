@@ -17,6 +17,13 @@ export interface AuditSearch {
   text: string
 }
 
+/** Part of the log: from a time on, before a time, and behind a position with the newest first. */
+export interface AuditRange {
+  from?: Date | undefined
+  before?: Date | undefined
+  after?: Position | undefined
+}
+
 /** Users of one search in a large log: each costs a look into the index. */
 const MAX_AUTHORS = 100
 
@@ -32,36 +39,50 @@ export async function found(
   db: Kysely<DB>,
   { scope, text }: AuditSearch,
   limit: number,
-  after?: Position,
+  range: AuditRange,
 ): Promise<Found> {
-  const isLater = after ? sql`and ${isOlder(after)}` : sql``
+  const within = andWithin(range)
   if (scope === 'user') {
     // Most entries of a user are by the user, and those of another actor name the user as the target.
     return {
-      newest: newestOf({ actor_id: [text], target_id: [text] }, isLater, limit),
-      all: sql`select id from (${entriesOf('actor_id', [text])}) of_actor
-        full join (${entriesOf('target_id', [text])}) of_target using (id)`,
+      newest: newestOf({ actor_id: [text], target_id: [text] }, within, limit),
+      all: sql`select id from (${entriesOf('actor_id', [text], within)}) of_actor
+        full join (${entriesOf('target_id', [text], within)}) of_target using (id)`,
     }
   }
   if (scope !== 'author') {
     const actions = actionsNamed(scope, text)
-    return { newest: newestOf({ action: actions }, isLater, limit), all: entriesOf('action', actions) }
+    return { newest: newestOf({ action: actions }, within, limit), all: entriesOf('action', actions, within) }
   }
   const { isLarge } = await searchReach(db, 'audit_log_entries')
-  if (!isLarge) return ofAnyAuthor(text, isLater)
+  if (!isLarge) return ofAnyAuthor(text, within)
   const ids = await userIds(db, text)
   /** Names of deleted users, of roles and in refused sign-ins. */
   const usernames = [...new Set([text, text.toLowerCase()])]
   return {
-    newest: newestOf({ actor_id: ids, actor_username: usernames }, isLater, limit),
+    newest: newestOf({ actor_id: ids, actor_username: usernames }, within, limit),
     // Most entries of a whole address are also its user's. The planner expects a full join to have the rows of its
     // larger side.
-    all: sql`select id from (${entriesOf('actor_id', ids)}) of_ids
-      full join (${entriesOf('actor_username', usernames)}) of_usernames using (id)`,
+    all: sql`select id from (${entriesOf('actor_id', ids, within)}) of_ids
+      full join (${entriesOf('actor_username', usernames, within)}) of_usernames using (id)`,
   }
 }
 
 const ENTRIES = sql.table('audit_log_entries')
+
+/** Selects id and time of all entries of a range. */
+export const allWithin = (range: AuditRange) =>
+  sql`select id, created_at from ${ENTRIES} where true ${andWithin(range)}`
+
+const andWithin = ({ from, before, after }: AuditRange) =>
+  sql.join(
+    [
+      ...(from ? [sql`and created_at >= ${from}`] : []),
+      ...(before ? [sql`and created_at < ${before}`] : []),
+      ...(after ? [sql`and ${isOlder(after)}`] : []),
+    ],
+    sql` `,
+  )
 
 /** Members with an index. */
 const KEYS = {
@@ -72,17 +93,17 @@ const KEYS = {
 }
 type Key = keyof typeof KEYS
 
-const entriesOf = (key: Key, values: readonly string[]) =>
-  sql`select id, created_at from ${ENTRIES} where ${KEYS[key]} = any (${values}::text[])`
+const entriesOf = (key: Key, values: readonly string[], within: RawBuilder<unknown>) =>
+  sql`select id, created_at from ${ENTRIES} where ${KEYS[key]} = any (${values}::text[]) ${within}`
 
 /**
  * Merges the newest entries of each value along the indexes, which reads `limit` rows of all together. For a list of
  * values the planner would read all entries before it sorts.
  */
-function newestOf(values: Partial<Record<Key, readonly string[]>>, isLater: RawBuilder<unknown>, limit: number) {
+function newestOf(values: Partial<Record<Key, readonly string[]>>, within: RawBuilder<unknown>, limit: number) {
   const parts = Object.entries(values).flatMap(([key, ofKey]) =>
     ofKey.map(
-      (value) => sql`(select id, created_at from ${ENTRIES} where ${KEYS[key as Key]} = ${value} ${isLater}
+      (value) => sql`(select id, created_at from ${ENTRIES} where ${KEYS[key as Key]} = ${value} ${within}
         order by created_at desc, id limit ${limit}::integer)`,
     ),
   )
@@ -92,10 +113,10 @@ function newestOf(values: Partial<Record<Key, readonly string[]>>, isLater: RawB
     from (${parts.length === 0 ? none : sql.join(parts, sql` union all `)}) of_values`
 }
 
-function ofAnyAuthor(text: string, isLater: RawBuilder<unknown>): Found {
+function ofAnyAuthor(text: string, within: RawBuilder<unknown>): Found {
   const pattern = containing(text)
   const all = sql`select id, created_at from ${ENTRIES}
-    where (payload ->> 'actor_username' ilike ${pattern} or payload ->> 'actor_name' ilike ${pattern}) ${isLater}`
+    where (payload ->> 'actor_username' ilike ${pattern} or payload ->> 'actor_name' ilike ${pattern}) ${within}`
   return { newest: all, all }
 }
 

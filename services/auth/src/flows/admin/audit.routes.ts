@@ -1,12 +1,11 @@
 // The audit log for administrators. Users, links and messages have folders of their own.
+import { Readable } from 'node:stream'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { withHeaders } from '@services/common/http/route-schema'
+import { inWords } from '@services/common/list-in-words'
 import { Type } from 'typebox'
-import { withAsciiDomain } from '../../adapters/mail/email-address.ts'
 import { type ListedEntry, listAuditEntries, listAuditEntriesAfter } from '../../core/audit/list-audit.store.ts'
-import type { AuditSearch } from '../../core/audit/search-audit.store.ts'
 import { FreeForm } from '../../core/users/metadata.ts'
-import { UUID } from '../../db/uuid.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { CursorQuery, formatCursor, isWalk, parseCursor } from '../../http/bodies/cursor.ts'
@@ -19,9 +18,9 @@ import {
   parsePage,
   reachedPage,
 } from '../../http/bodies/paging.ts'
-import { errorResponses } from '../../http/bodies/shapes.ts'
-
-const MAX_TEXT_LENGTH = 255
+import { choiceOf, errorResponses } from '../../http/bodies/shapes.ts'
+import { auditFile, EXPORT_FORMATS, type ReadEntries } from './audit-file.ts'
+import { AuditQuery, parseFilter } from './audit-filter.ts'
 
 const AuditEntryShape = Type.Object(
   {
@@ -32,6 +31,10 @@ const AuditEntryShape = Type.Object(
   },
   { title: 'AuditEntry' },
 )
+
+const Export = Type.Unsafe<Readable>({
+  content: { 'application/x-ndjson': { schema: Type.String() }, 'text/csv': { schema: Type.String() } },
+})
 
 export const auditRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps: { reads } }) => {
   app.route({
@@ -47,46 +50,53 @@ export const auditRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
       querystring: Type.Object({
         ...PageQuery,
         ...CursorQuery,
-        query: Type.Optional(
-          Type.String({
-            description:
-              'Part of an author, action or type: `author:…`, `action:…` or `type:…`, in any case. `user:` and an id finds entries by and on this user. Among more than 50,000 entries an author is up to 100 users whose present address or name contains the text. It also stands for exactly that address or role. More users are 400.',
-          }),
-        ),
+        ...AuditQuery,
       }),
       response: { 200: withHeaders(Type.Array(AuditEntryShape), ...PAGE_HEADERS), ...errorResponses(400, 401, 403) },
     },
     handler: async (request, reply) => {
       const { query, url } = request
-      const search = parseSearch(query.query)
+      const filter = parseFilter(query)
       if (isWalk(query)) {
         const limit = parseLimit(query.limit)
         const after = query.cursor ? parseCursor(query.cursor) : undefined
-        const { entries, next } = await reads.current((db) => listAuditEntriesAfter(db, search, { limit, after }))
+        const { entries, next } = await reads.current((db) => listAuditEntriesAfter(db, filter, { limit, after }))
         if (next) reply.header('link', linkTo(url, { cursor: formatCursor(next) }, 'next'))
         return entries.map(toBody)
       }
-      const page = parsePage(query, { isSearch: search !== undefined })
+      const page = parsePage(query, { isSearch: filter.search !== undefined })
       const { rows, total } = await reachedPage(page, (reached) =>
-        reads.current((db) => listAuditEntries(db, search, reached)),
+        reads.current((db) => listAuditEntries(db, filter, reached)),
       )
       reply.headers(pageHeaders(url, page, total))
       return rows.map(toBody)
     },
   })
+
+  app.route({
+    method: 'GET',
+    url: '/admin/audit/export',
+    // HEAD would read the whole log.
+    exposeHeadRoute: false,
+    schema: {
+      operationId: 'exportAuditEntries',
+      tags: ['admin'],
+      summary: 'Entries of the audit log as a file, newest first',
+      description:
+        'JSON lines as in the list, or CSV with a line of names. An export that takes longer than AUTH_API_MAX_REQUEST_DURATION is cut off without its end: select fewer by time.',
+      security: [{ admin: [] }],
+      querystring: Type.Object({ format: Type.Optional(choiceOf(EXPORT_FORMATS)), ...AuditQuery }),
+      response: { 200: Export, ...errorResponses(400, 401, 403) },
+    },
+    handler: async ({ query }, reply) => {
+      const format = EXPORT_FORMATS.find((name) => name === (query.format || 'jsonl'))
+      if (!format) throw apiError('validation_failed', { message: `format must be ${inWords(EXPORT_FORMATS, 'or')}` })
+      const filter = parseFilter(query)
+      const read: ReadEntries = (position) => reads.current((db) => listAuditEntriesAfter(db, filter, position))
+      const { headers, text } = await auditFile(format, read)
+      return reply.headers(headers).send(Readable.from(text))
+    },
+  })
 }
 
 const toBody = (entry: ListedEntry) => ({ ...entry, created_at: entry.created_at.toISOString() })
-
-function parseSearch(query: string | undefined): AuditSearch | undefined {
-  if (!query) return undefined
-  const [, scope, text = ''] = /^(author|action|type|user):(.*)$/s.exec(query) ?? []
-  if (!scope || text.length > MAX_TEXT_LENGTH || text.includes('\0')) {
-    throw apiError('validation_failed', { message: 'query must be author:…, action:…, type:… or user:…' })
-  }
-  if (scope === 'user') {
-    if (!UUID.test(text)) throw apiError('validation_failed', { message: 'user:… must have the id of a user' })
-    return { scope, text: text.toLowerCase() }
-  }
-  return text === '' ? undefined : { scope: scope as AuditSearch['scope'], text: withAsciiDomain(text) }
-}

@@ -140,3 +140,62 @@ test('a walk by cursor meets every entry once, newest first, and ends', async ()
   expect(walked).toEqual(paged)
   expect((await admin.get('/admin/audit?cursor=x')).status).toBe(400)
 })
+
+test('from and before bound the list, its total, a search and a walk', async () => {
+  const { body: all } = await admin.get('/admin/audit?per_page=1000')
+  const [newest, , third] = all
+  const range = `from=${third.created_at}&before=${newest.created_at}`
+  const inRange = all.filter(
+    ({ created_at: at }: { created_at: string }) => at >= third.created_at && at < newest.created_at,
+  )
+  const page = await admin.get(`/admin/audit?${range}`)
+  expect([page.body, page.headers['x-total-count']]).toEqual([inRange, String(inRange.length)])
+  expect((await admin.get(`/admin/audit?limit=1000&${range}`)).body).toEqual(inRange)
+  const logins = inRange.filter(({ payload }: { payload: { action: string } }) => payload.action === 'login')
+  for (const how of ['per_page=1000', 'limit=1000']) {
+    expect((await admin.get(`/admin/audit?${how}&query=action:login&${range}`)).body).toEqual(logins)
+  }
+  expect((await admin.get('/admin/audit?before=2020-01-01')).body).toEqual([])
+  for (const wrong of ['from=yesterday', 'before=2026-01-01T10:00', 'from=2026-13-01']) {
+    expect((await admin.get(`/admin/audit?${wrong}`)).status).toBe(400)
+  }
+})
+
+test('an export has all entries that the query finds, as JSON lines or as CSV without formulas', async () => {
+  service.clock.advance({ seconds: 1 })
+  const from = service.clock.now().toISOString()
+  const agent = '=HYPERLINK("https://evil.example"),x'
+  await service.post(
+    '/token?grant_type=password',
+    { email: 'ada@example.com', password: 'pw' },
+    { 'user-agent': agent },
+  )
+  await service.deps.pool.query(
+    `insert into audit_log_entries (id, payload, created_at)
+      select gen_random_uuid(), '{"action": "logout", "actor_id": ""}', $1::timestamptz - n * interval '1 s'
+      from generate_series(1, 2500) n`,
+    [from],
+  )
+  const { status, headers, text } = await admin.get('/admin/audit/export')
+  expect([status, headers['content-type']]).toEqual([200, 'application/x-ndjson'])
+  expect(headers['content-disposition']).toBe('attachment; filename="audit.jsonl"')
+  const lines = text
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  const { rows } = await service.deps.pool.query('select id from audit_log_entries order by created_at desc, id')
+  expect(lines.map(({ id }) => id)).toEqual(rows.map(({ id }) => id))
+  const { body: listed } = await admin.get('/admin/audit?per_page=1')
+  expect(lines[0]).toEqual(listed[0])
+
+  const csv = await admin.get(`/admin/audit/export?format=csv&from=${from}&query=action:login`)
+  expect(csv.headers['content-type']).toBe('text/csv; charset=utf-8')
+  const [names, entry] = csv.text.split('\r\n')
+  expect(names).toBe(
+    '"id","created_at","action","actor_id","actor_username","user_id","ip_address","user_agent","via","traits"',
+  )
+  expect(entry).toContain(`"'=HYPERLINK(""https://evil.example""),x"`)
+  for (const wrong of ['format=xml', 'query=x', 'from=x']) {
+    expect((await admin.get(`/admin/audit/export?${wrong}`)).status).toBe(400)
+  }
+})

@@ -4,6 +4,7 @@ import { findAuditPosition, listOldestAuditEntries } from '../../core/audit/list
 import { readDatabaseTime } from '../../db/database-clock.ts'
 import type { Position } from '../../db/position.ts'
 import { UUID } from '../../db/uuid.ts'
+import { readTime } from '../../http/bodies/read-time.ts'
 import { onReads } from '../../on-database.ts'
 
 const PAGE = 500
@@ -56,8 +57,7 @@ export const auditExport = command({
 
 function parseTime(name: string, text: string | undefined): Date | undefined {
   if (text === undefined) return undefined
-  const isTime = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/.test(text)
-  const time = new Date(text)
-  if (!isTime || Number.isNaN(time.getTime())) throw new UsageError(`--${name} must be a date or a time with its zone`)
+  const time = readTime(text)
+  if (!time) throw new UsageError(`--${name} must be a date or a time with its zone`)
   return time
 }
