@@ -1,6 +1,7 @@
 // Erasure: events of a deleted user lose their personal data; ids and kinds stay. A deletion erases up to `BATCH` rows,
 // whether or not this process knows of a receiver, and housekeeping the rest each hour. An event that is sent before
 // that is reduced as it is read (core/webhooks/claims.store.ts), because its user is gone.
+import { distinctValues } from '@services/common/database/distinct-values'
 import { BATCH, repeatBatch } from '@services/common/housekeeping/delete-in-batches'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { DB } from './tables.ts'
@@ -74,17 +75,14 @@ export async function* eraseEventsOfDeleted(db: Kysely<DB>): AsyncGenerator<void
   }
 }
 
-/** Finds the next users of a table by as many steps in its index. */
+/** Finds the next users of a table. */
 async function nextUsers(db: Kysely<DB>, table: 'webhook_deliveries' | 'event_users', after: string) {
-  const isLeft = table === 'webhook_deliveries' ? sql`and not is_erased` : sql``
-  const next = (last: RawBuilder<unknown>) => sql`
-    select user_id from ${sql.table(table)} where user_id > ${last} ${isLeft} order by user_id limit 1`
+  const isLeft = table === 'webhook_deliveries' ? sql`not is_erased` : undefined
+  const users = { from: sql.table(table), value: sql`user_id`, after: sql`${after}::uuid`, where: isLeft }
   const { rows } = await sql<{ user_id: string; is_deleted: boolean }>`
-    with recursive known as (
-      (${next(sql`${after}::uuid`)})
-      union all
-      select (${next(sql`known.user_id`)}) from known where known.user_id is not null
-    ), listed as materialized (select user_id from known where user_id is not null limit ${BATCH})
+    with recursive ${distinctValues('known', users)}, listed as materialized (
+      select value as user_id from known where value is not null limit ${BATCH}
+    )
     select user_id, ${isDeletedUser('listed.user_id')} as is_deleted from listed order by user_id`.execute(db)
   return rows
 }

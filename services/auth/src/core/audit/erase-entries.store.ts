@@ -1,5 +1,6 @@
 // Erasure of personal data in audit entries. A user counts as deleted when its row is gone, by whatever way, or was
 // deleted softly. No list of deleted users is kept, so deletions cost nothing and those before the setting count too.
+import { distinctValues } from '@services/common/database/distinct-values'
 import { jsonb } from '@services/common/database/pool'
 import { BATCH } from '@services/common/housekeeping/delete-in-batches'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
@@ -42,18 +43,12 @@ export async function* eraseDeletedUsers(db: Kysely<DB>, erasure: Erasure): Asyn
   }
 }
 
-/** Lists the next ids of persons by one look into the index for each, however many entries each has. */
+/** Lists the next ids of persons. */
 async function listIds(db: Kysely<DB>, person: Person, last: string | undefined): Promise<string[]> {
-  const id = ID_OF[person]
-  const next = (after: RawBuilder<unknown>) =>
-    sql`(select ${id} from ${ENTRIES} where ${id} > ${after} order by ${id} limit 1)`
+  const persons = { from: ENTRIES, value: ID_OF[person], after: sql`${last ?? ''}` }
   const { rows } = await sql<{ id: string }>`
-    with recursive ids (id) as (
-      select ${next(sql`${last ?? ''}`)}
-      union all
-      select ${next(sql`ids.id`)} from ids where ids.id is not null
-    )
-    select id from ids where id is not null limit ${sql.lit(BATCH)}`.execute(db)
+    with recursive ${distinctValues('ids', persons)}
+    select value as id from ids where value is not null limit ${sql.lit(BATCH)}`.execute(db)
   return rows.map((row) => row.id)
 }
 

@@ -210,7 +210,7 @@ describe("a deleted user's entries", () => {
       await Promise.all(rounds.map((each) => each()))
       const texts = (query.mock.calls as unknown[][]).map(([asked]) => (asked as { text?: string }).text ?? '')
       query.mockRestore()
-      return texts.filter((text) => text.includes('with recursive ids')).length
+      return texts.filter((text) => text.includes('with recursive "ids"')).length
     }
     // One for actors, one for targets.
     expect(

@@ -1,5 +1,6 @@
 // Deliveries that end without an attempt. Each statement is about a batch and skips locked rows, so that no backlog
 // makes it long, and no attempt waits for it.
+import { distinctValues } from '@services/common/database/distinct-values'
 import { BATCH, deleteInBatches } from '@services/common/housekeeping/delete-in-batches'
 import { type Kysely, sql } from 'kysely'
 import type { DB } from '../../db/tables.ts'
@@ -52,21 +53,16 @@ export async function deleteDeliveriesOf(db: Kysely<DB>, webhookId: string, limi
 }
 
 /**
- * Deletes deliveries of receivers that exist no more. Their ids are found by as many steps in the primary key. The
- * receiver of the settings has a fixed id and may be back by the time of a batch.
+ * Deletes deliveries of receivers that exist no more. The receiver of the settings has a fixed id and may be back by
+ * the time of a batch.
  */
 export async function* deleteOrphans(db: Kysely<DB>): AsyncGenerator<void, void> {
-  const deliveries = sql.table('webhook_deliveries')
-  const next = (after = sql``) => sql`select webhook_id from ${deliveries} ${after} order by webhook_id limit 1`
-  const { rows } = await sql<{ webhook_id: string }>`
-    with recursive known as (
-      (${next()})
-      union all
-      select (${next(sql`where webhook_id > known.webhook_id`)}) from known where known.webhook_id is not null
-    )
-    select webhook_id from known
-    where webhook_id is not null and webhook_id not in (select id from ${sql.table('webhooks')})`.execute(db)
-  for (const { webhook_id: id } of rows) {
+  const { rows } = await sql<{ id: string }>`
+    with recursive ${distinctValues('known', { from: sql.table('webhook_deliveries'), value: sql`webhook_id` })}
+    select value as id from known where value is not null and value not in (select id from ${sql.table('webhooks')})`.execute(
+    db,
+  )
+  for (const { id } of rows) {
     while ((await deleteDeliveriesOf(db, id)) >= BATCH) yield
     yield
   }
