@@ -75,7 +75,7 @@ const sourcesOf = (folder: string) => listSources(folder).filter((path) => path.
 
 /** Layers from the endpoints down to the outside world. Other folders and files serve all. */
 const LAYERS = {
-  auth: ['flows', 'http', 'core', 'adapters'],
+  auth: ['console', 'flows', 'http', 'core', 'adapters'],
   media: ['flows', 'http', 'ingest', 'make', 'core', 'ffmpeg', 'store'],
   common: [
     ...['process', 'pages', 'http', 'webhooks', 'queue', 'listen', 'migrations', 'housekeeping', 'database'],

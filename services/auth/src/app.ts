@@ -165,9 +165,11 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     await scope.register(absentFeatureRoutes, { caller: 'user' })
   })
 
-  // Admins, with a token whose role is one of AUTH_JWT_ADMIN_ROLES
+  const consoleSessions = await openConsole(app, deps)
+
+  // Admins, with a token whose role is one of AUTH_JWT_ADMIN_ROLES or the session of the console
   await app.register(async (scope) => {
-    requireAdmin(scope, deps)
+    requireAdmin(scope, deps, consoleSessions?.adminOf)
     await scope.register(listUsersRoutes, { deps })
     await scope.register(createUserRoutes, { deps })
     await scope.register(auditRoutes, { deps })
@@ -196,6 +198,16 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     })
   })
   return app
+}
+
+/** Registers the console and returns its sessions. Where it is disabled, nothing of it is loaded. */
+async function openConsole(app: FastifyInstance, deps: Deps) {
+  if (!deps.config.console.enabled) return undefined
+  const { consoleRoutes } = await import('./console/console.routes.ts')
+  const { createConsoleSessions } = await import('./console/console-session.ts')
+  const sessions = createConsoleSessions(deps)
+  await app.register(consoleRoutes, { deps, sessions })
+  return sessions
 }
 
 /** Request headers of browsers: the reference's list and auth-js's additions. */

@@ -51,6 +51,15 @@ test('a notice of an account leaves by gateways that send texts, and a gateway o
   }
 })
 
+test('the console has the sign-in of the hosted pages, and no port that another part has', () => {
+  const pages = { AUTH_CONSOLE_ENABLED: 'true', AUTH_HOSTED_PAGES_ENABLED: 'true' }
+  expect(problemsOf({ ...pages, AUTH_CONSOLE_PORT: '8090' })).toEqual([])
+  expect(problemsOf({ ...pages, AUTH_CONSOLE_PORT: '8081' })).toEqual(['AUTH_CONSOLE_PORT must differ from AUTH_PORT'])
+  expect(problemsOf({ AUTH_CONSOLE_ENABLED: 'true' })).toEqual([
+    'AUTH_CONSOLE_ENABLED requires AUTH_HOSTED_PAGES_ENABLED, whose sign-in it uses',
+  ])
+})
+
 test('every variable of the specification is read', () => {
   const named = `SITE_URL URI_ALLOW_LIST OPERATOR_TOKEN DISABLE_SIGNUP EXTERNAL_EMAIL_ENABLED EXTERNAL_PHONE_ENABLED
     RATE_LIMIT_HEADER RATE_LIMIT_EMAIL_SENT PASSWORD_MIN_LENGTH PASSWORD_REQUIRED_CHARACTERS

@@ -24,6 +24,8 @@ await runDev('auth', async ({ env, given, port, dataDir, stops, startPostgres, s
     AUTH_SMS_MAX_PER_PREFIX: '100000',
     AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
     AUTH_HOSTED_PAGES_ENABLED: 'true',
+    AUTH_CONSOLE_ENABLED: 'true',
+    AUTH_CONSOLE_REQUIRE_MFA: 'false',
     AUTH_LOG_LEVEL: 'warn',
   }
   // A given secret must keep verifying tokens; a key would take over their signing.
@@ -60,6 +62,7 @@ await runDev('auth', async ({ env, given, port, dataDir, stops, startPostgres, s
       `base URL ${base}`,
       `docs     ${base}/docs`,
       `sign-in  ${base}/ui/sign-in`,
+      `console  ${base}/console`,
       // `pnpm dev` of both services prints the inbox on lines of its own.
       ...(inboxUrl && !env.DEV_INBOX_URL ? [`inbox    ${inboxUrl}`] : []),
       `try      curl ${base}/signup -d '{"email":"ada@example.com","password":"correct horse"}'`,

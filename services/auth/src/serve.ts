@@ -8,9 +8,9 @@ import { openDeps } from './deps.ts'
 import { VERSION } from './version.ts'
 import { startWorker } from './worker.ts'
 
-/** Starts the HTTP server, and the worker unless separate processes do its work. */
-export const serve = (config: Config, log: Logger): Promise<RunningServer<{ app: FastifyInstance }>> =>
-  startServer({ name: 'auth', version: VERSION, config, log }, async (stops, stopping) => {
+/** Starts the HTTP server, the port of the console, and the worker unless separate processes do its work. */
+export async function serve(config: Config, log: Logger): Promise<RunningServer<{ app: FastifyInstance }>> {
+  const service = await startServer({ name: 'auth', version: VERSION, config, log }, async (stops, stopping) => {
     const deps = await openDeps(config, log, { isStopping: () => stopping.aborted })
     stops.push(deps.close, deps.sealedRows.start())
     const app = await createApp(deps)
@@ -18,3 +18,18 @@ export const serve = (config: Config, log: Logger): Promise<RunningServer<{ app:
     stops.push(() => app.close())
     return { app }
   })
+  const { enabled, port } = config.console
+  if (!enabled || port === undefined) return service
+  try {
+    const { openConsolePort } = await import('./console/console-port.ts')
+    const closeConsole = await openConsolePort(service.app, { host: config.server.host, port })
+    const stop = () => {
+      closeConsole()
+      return service.stop()
+    }
+    return { ...service, stop }
+  } catch (error) {
+    await service.stop()
+    throw error
+  }
+}

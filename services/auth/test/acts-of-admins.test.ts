@@ -28,6 +28,7 @@ beforeAll(async () => {
     AUTH_MFA_TRUSTED_DEVICE_TTL: '30d',
     AUTH_EGRESS_ALLOW_CIDRS: '127.0.0.0/8',
     AUTH_CONSOLE_ENABLED: 'true',
+    AUTH_HOSTED_PAGES_ENABLED: 'true',
   })
   const email = freshEmail()
   const { userId: id } = await service.signedIn(email, password)

@@ -1,5 +1,6 @@
 // The console for administrators, and the numbers that only it shows.
 import { boolean, port, type Values, type Variables } from '@services/common/config/variables'
+import type { pageVariables } from './pages/page-variables.ts'
 import type { serverVariables } from './server.ts'
 
 export const consoleVariables = {
@@ -17,8 +18,15 @@ export const consoleSettings = (values: Values<typeof consoleVariables>) => ({
 })
 
 export function consoleProblems(
-  values: Values<typeof consoleVariables & Pick<typeof serverVariables, 'PORT'>>,
+  values: Values<
+    typeof consoleVariables & Pick<typeof serverVariables, 'PORT'> & Pick<typeof pageVariables, 'HOSTED_PAGES_ENABLED'>
+  >,
 ): string[] {
-  const { CONSOLE_PORT: own, PORT: shared } = values
-  return own !== undefined && own !== 0 && own === shared ? ['AUTH_CONSOLE_PORT must differ from AUTH_PORT'] : []
+  const { CONSOLE_ENABLED: isEnabled, CONSOLE_PORT: own, PORT: shared, HOSTED_PAGES_ENABLED: hasPages } = values
+  return [
+    ...(isEnabled && !hasPages
+      ? ['AUTH_CONSOLE_ENABLED requires AUTH_HOSTED_PAGES_ENABLED, whose sign-in it uses']
+      : []),
+    ...(own !== undefined && own === shared ? ['AUTH_CONSOLE_PORT must differ from AUTH_PORT'] : []),
+  ]
 }

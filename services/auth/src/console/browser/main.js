@@ -71,7 +71,7 @@ function showPage(title, content) {
   movesFocus = false
 }
 
-/** @type {{ email: string, id: string } | undefined} */
+/** @type {{ name: string, id: string } | undefined} */
 let administrator
 
 /** @param {string} path */
@@ -86,7 +86,7 @@ function drawMenu(path) {
         ${inMenu.map((screen) => html`<a href=${link(screen.path)} aria-current=${current(screen.path)}>${screen.title}</a>`)}
       </nav>
       <div class="who">
-        ${administrator && html`<a href=${link(`/users/${administrator.id}`)}>${administrator.email}</a>`}
+        ${administrator && html`<a href=${link(`/users/${administrator.id}`)}>${administrator.name}</a>`}
         ${button('Sign out', signOut)}
       </div>`,
     banner,

@@ -27,6 +27,7 @@ test('sign-ups, sign-ins by way, refusals and messages outlive a restart, withou
   const settings = {
     AUTH_DATABASE_URL: database.url,
     AUTH_CONSOLE_ENABLED: 'true',
+    AUTH_HOSTED_PAGES_ENABLED: 'true',
     AUTH_AUDIT_LOG_DISABLE_POSTGRES: 'true',
   }
   const service = await startTestService(settings)
@@ -88,7 +89,10 @@ test('sign-ups, sign-ins by way, refusals and messages outlive a restart, withou
 test('replicas count each event once, also when a write fails or is repeated, and when both add hours to days', async ({
   service,
 }) => {
-  const { clock, deps, ...on } = await service.with({ AUTH_CONSOLE_ENABLED: 'true' })
+  const { clock, deps, ...on } = await service.with({
+    AUTH_CONSOLE_ENABLED: 'true',
+    AUTH_HOSTED_PAGES_ENABLED: 'true',
+  })
   const [one, other] = [createStatistics(deps), createStatistics(deps)] as Statistics[]
   const rename = (from: string, to: string) => deps.pool.query(`alter table ${from} rename to ${to}`)
   for (const process of [one, one, other]) process?.count('sign_up', 'phone', 'ok')

@@ -28,6 +28,9 @@ export interface BrowserCookie {
   idleSeconds?: number
 }
 
+/** Cookie of the hosted pages. The row in `sessions` ends a session; browsers keep cookies for 400 days at most. */
+export const HOSTED_COOKIE: BrowserCookie = { name: 'auth-session', sameSite: 'Lax', lifetimeSeconds: 400 * 86_400 }
+
 /** Row that a cookie names. */
 export interface NamedSession {
   userId: string

@@ -23,16 +23,13 @@ import { givePageSecret, isProven, pageSecretsOf, proofOf } from '../pages/page-
 import { pageLanguage } from '../pages/page-words.ts'
 import { leaveTo, sendTo } from '../pages/send-to.ts'
 import { publicPath, type ShownPage, showPage } from '../pages/show-page.ts'
-import { type BrowserCaller, openBrowserSessions } from './browser-session.ts'
+import { type BrowserCaller, HOSTED_COOKIE, openBrowserSessions } from './browser-session.ts'
 import { type ApiAnswer, type ApiCall, callApi } from './call-api.ts'
 import { type Flow, readFlow } from './flow.ts'
 import { addressWithSession, targetOf } from './hand-over.ts'
 
 /** Time that a page may stay open: its form works, and what its address carries is readable. */
 const PAGE_SECONDS = 86_400
-
-/** The row in `sessions` ends a session; browsers keep cookies for 400 days at most. */
-const COOKIE = { name: 'auth-session', sameSite: 'Lax', lifetimeSeconds: 400 * 86_400 } as const
 
 type Fields = Readonly<Record<string, string>>
 
@@ -65,7 +62,7 @@ interface Form {
 /** Prepares the visits of an app. */
 export function openVisits(app: FastifyInstance, deps: Deps) {
   const { config } = deps
-  const sessions = openBrowserSessions(deps, COOKIE)
+  const sessions = openBrowserSessions(deps, HOSTED_COOKIE)
   const key = deriveKey(config.jwt.secret, 'page')
   const isSecure = config.server.externalUrl.startsWith('https:')
   const deviceCookie = isSecure ? '__Host-auth-device' : 'auth-device'

@@ -46,4 +46,4 @@ async function copy(text) {
  * @param {unknown} value
  */
 export const json = (label, value) =>
-  html`<pre tabindex="0" role="region" aria-label=${label}>${JSON.stringify(value, null, 2)}</pre>`
+  html`<pre tabindex="0" role="group" aria-label=${label}>${JSON.stringify(value, null, 2)}</pre>`

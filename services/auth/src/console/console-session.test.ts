@@ -1,0 +1,214 @@
+import { perFile } from '@services/common/testing/per-file'
+import { test as base, describe, expect } from 'vitest'
+import { verifyTotp, withTotp } from '../../test/second-factors.ts'
+import { startTestService, type TestService } from '../../test/service.ts'
+import { openPage, send } from '../flows/pages/testing/pages.ts'
+import { administratorOf, enterConsole, FROM_CONSOLE } from './testing/administrator.ts'
+
+const test = base.extend<object & { service: TestService }>({
+  service: perFile(() =>
+    startTestService({
+      AUTH_HOSTED_PAGES_ENABLED: 'true',
+      AUTH_CONSOLE_ENABLED: 'true',
+      AUTH_MFA_TRUSTED_DEVICE_TTL: '30d',
+    }),
+  ),
+})
+
+test('an administrator acts under their own name, and the audit log says that it was in the console', async ({
+  service,
+}) => {
+  const admin = await administratorOf(service)
+  expect((await admin.call('GET', '/console/session')).body).toEqual({ user: { id: admin.userId, name: admin.email } })
+  const { userId } = await service.signedIn()
+  service.clock.advance({ seconds: 1 })
+  expect((await admin.call('PUT', `/admin/users/${userId}`, { role: 'editor' })).status).toBe(200)
+  const { body } = await admin.call('GET', `/admin/audit?query=user:${userId}&limit=1`)
+  expect(body[0].payload).toMatchObject({ action: 'user_modified', actor_id: admin.userId, via: 'console' })
+  service.clock.advance({ seconds: 1 })
+  const scripted = await service.put(`/admin/users/${userId}`, { role: 'author' }, service.admin)
+  expect(scripted.status).toBe(200)
+  const [entry] = (await admin.call('GET', `/admin/audit?query=user:${userId}&limit=1`)).body
+  expect(entry.payload).not.toHaveProperty('via')
+})
+
+test('the cookie is out of reach of scripts and other sites', async ({ service }) => {
+  const user = await withTotp(service)
+  await service.put(`/admin/users/${user.userId}`, { role: 'service_role' }, service.admin)
+  const { answer, location } = await enterConsole(service, user)
+  expect([answer.statusCode, location]).toEqual([303, '../console'])
+  expect(answer.cookies).toMatchObject([
+    { name: '__Host-console', httpOnly: true, secure: true, sameSite: 'Strict', path: '/', maxAge: 8 * 3600 },
+  ])
+})
+
+test('the way in is the sign-in of the hosted pages', async ({ service }) => {
+  const email = 'way-in@example.com'
+  await service.signedIn(email)
+  const browser = service.otherBrowser()
+  expect((await browser.get('/console/sign-in')).headers.location).toBe('../ui/sign-in?next=/console/sign-in')
+  const asked = await send(browser, await openPage(browser, '/ui/sign-in?next=/console/sign-in'), { address: email })
+  const { location } = await send(browser, asked, { password: 'correct horse' })
+  expect(location).toMatch(/\/console\/sign-in$/)
+  // No administrator: the page says so, and the next attempt asks for another user.
+  expect((await browser.get('/console/sign-in')).headers.location).toBe('../console?refused=not_admin')
+  expect((await browser.get('/console/sign-in?again=1')).headers.location).toMatch(/^\.\.\/ui\/sign-in\?/)
+})
+
+describe('into the console', () => {
+  test.for<[string, object, string]>([
+    ['a role', { role: 'supabase_admin' }, '../console'],
+    ['a role in app_metadata', { app_metadata: { role: 'service_role' } }, '../console'],
+    ['a role that the user wrote', { user_metadata: { role: 'service_role' } }, '../console?refused=not_admin'],
+    ['another role', { role: 'editor' }, '../console?refused=not_admin'],
+  ])('%s leads to where it belongs', async ([, change, location], { service }) => {
+    const user = await withTotp(service)
+    await service.put(`/admin/users/${user.userId}`, change, service.admin)
+    expect((await enterConsole(service, user)).location).toBe(location)
+  })
+
+  test('leads no session of one factor, nor one that a trusted device raised', async ({ service }) => {
+    const withFactor = await withTotp(service)
+    const { body: device } = await service.post('/factors/trusted-devices', {}, withFactor.auth)
+    const plain = { email: 'plain@example.com', password: 'correct horse' }
+    await service.signedIn(plain.email)
+    const enter = async (credentials: object, headers = {}) => {
+      const { body } = await service.post('/token?grant_type=password', credentials, headers)
+      await service.put(`/admin/users/${body.user.id}`, { role: 'service_role' }, service.admin)
+      const user = {
+        accessToken: body.access_token,
+        refreshToken: '',
+        userId: body.user.id,
+        auth: { authorization: '' },
+      }
+      return (await enterConsole(service, user)).location
+    }
+    expect(await enter(plain)).toBe('../console?refused=insufficient_aal')
+    const second = { email: withFactor.email, password: 'correct horse' }
+    expect(await enter(second)).toBe('../ui/factor?next=/console/sign-in')
+    expect(await enter(second, { 'x-device-token': device.token })).toBe('../ui/factor?next=/console/sign-in')
+  })
+
+  test('leads no browser whose sign-in is older than ten minutes', async ({ service }) => {
+    const user = await withTotp(service)
+    await service.put(`/admin/users/${user.userId}`, { role: 'service_role' }, service.admin)
+    service.clock.advance({ seconds: 601 })
+    expect((await enterConsole(service, user)).location).toMatch(/^\.\.\/ui\/sign-in\?/)
+    await verifyTotp(service, user, user.totp)
+    expect((await enterConsole(service, user)).location).toBe('../console')
+  })
+})
+
+describe('the session ends', () => {
+  const codeOf = async ({
+    call,
+  }: {
+    call: (method: 'GET', url: string) => Promise<{ body?: { error_code?: string } }>
+  }) => (await call('GET', '/admin/users?limit=1')).body?.error_code
+
+  test('with a sign-out in the console, also for the hosted pages', async ({ service }) => {
+    const admin = await administratorOf(service)
+    expect((await admin.call('POST', '/console/sign-out')).status).toBe(204)
+    expect(await codeOf(admin)).toBe('session_not_found')
+    expect((await service.get('/user', admin.auth)).status).toBe(200)
+    expect((await service.put('/user', { data: {} }, admin.auth)).body.error_code).toBe('session_not_found')
+  })
+
+  test('with a sign-out elsewhere, a ban, and the loss of the role or the second factor', async ({ service }) => {
+    const elsewhere = await administratorOf(service)
+    await service.delete(`/admin/users/${elsewhere.userId}/sessions`, service.admin)
+    expect(await codeOf(elsewhere)).toBe('session_not_found')
+    const banned = await administratorOf(service)
+    await service.put(`/admin/users/${banned.userId}`, { ban_duration: '1h' }, service.admin)
+    expect(await codeOf(banned)).toBe('session_not_found')
+    const demoted = await administratorOf(service)
+    await service.put(`/admin/users/${demoted.userId}`, { role: 'authenticated' }, service.admin)
+    expect(await codeOf(demoted)).toBe('not_admin')
+    const lost = await administratorOf(service)
+    await service.delete(`/admin/users/${lost.userId}/factors/${lost.totp.id}`, service.admin)
+    expect(await codeOf(lost)).toBe('insufficient_aal')
+  })
+
+  test('after half an hour without a request, and after eight hours', async ({ service }) => {
+    const admin = await administratorOf(service)
+    const browser = { cookie: admin.cookie }
+    const ask = async () => {
+      const { statusCode, cookies } = await service.app.inject({
+        url: '/console/session',
+        headers: { cookie: browser.cookie, ...FROM_CONSOLE },
+      })
+      for (const { name, value } of cookies) browser.cookie = `${name}=${value}`
+      return statusCode
+    }
+    for (let quarter = 1; quarter < 32; quarter++) {
+      service.clock.advance({ seconds: 900 })
+      expect([quarter, await ask()]).toEqual([quarter, 200])
+    }
+    service.clock.advance({ seconds: 900 })
+    expect(await ask()).toBe(401)
+    const idle = await administratorOf(service)
+    service.clock.advance({ seconds: 1800 })
+    expect((await idle.call('GET', '/console/session')).status).toBe(401)
+  })
+})
+
+test('the cookie opens no route of the admin API to another page, whatever it sends', async ({ service }) => {
+  const admin = await administratorOf(service)
+  const { paths } = (await service.get('/openapi.json')).body
+  const routes = Object.entries<Record<string, { security?: object[] }>>(paths).flatMap(([path, operations]) =>
+    Object.entries(operations)
+      .filter(([, { security = [] }]) => security.some((each) => 'admin' in each))
+      .map(([method]) => [method.toUpperCase(), path.replaceAll(/\{\w+\}/g, admin.userId)] as const),
+  )
+  expect(routes.length).toBeGreaterThan(40)
+  const own = { 'x-console': '1' }
+  const pages: Record<string, string>[] = [
+    {},
+    { 'sec-fetch-site': 'same-origin' },
+    { ...own, 'sec-fetch-site': 'cross-site' },
+    { ...own, 'sec-fetch-site': 'same-site' },
+    { ...own, 'sec-fetch-site': 'none' },
+    { ...own, origin: 'https://evil.example' },
+    { ...own, origin: 'null' },
+  ]
+  for (const [method, url] of routes) {
+    for (const page of pages) {
+      const headers = { host: 'auth.example', cookie: admin.cookie, ...page }
+      const answer = await service.app.inject({ method: method as 'GET', url, headers })
+      expect([method, url, page, answer.statusCode]).toEqual([method, url, page, 401])
+    }
+  }
+  const preflight = await service.app.inject({
+    ...{ method: 'OPTIONS', url: '/admin/users' },
+    headers: {
+      ...{ origin: 'https://evil.example', 'access-control-request-method': 'GET' },
+      'access-control-request-headers': 'x-console',
+    },
+  })
+  expect(preflight.headers['access-control-allow-headers']).not.toContain('x-console')
+  expect(preflight.headers['access-control-allow-credentials']).toBeUndefined()
+})
+
+test('without Sec-Fetch-Site, as on plain http, changes need the origin of the console', async ({ service }) => {
+  const { cookie, userId } = await administratorOf(service)
+  const ask = async (method: 'GET' | 'PUT', more: object) => {
+    const headers = { host: 'auth.example', cookie, 'x-console': '1', ...more }
+    const payload = method === 'PUT' ? { role: 'service_role' } : undefined
+    return (await service.app.inject({ method, url: `/admin/users/${userId}`, headers, ...(payload && { payload }) }))
+      .statusCode
+  }
+  expect(await ask('GET', {})).toBe(200)
+  expect(await ask('PUT', {})).toBe(401)
+  expect(await ask('PUT', { origin: 'https://auth.example' })).toBe(200)
+})
+
+test('where it is disabled, the console is not there and its cookie counts for nothing', async ({ service }) => {
+  const { cookie } = await administratorOf(service)
+  const off = await service.with({ AUTH_CONSOLE_ENABLED: 'false' })
+  for (const url of ['/console', '/console/session', '/console/sign-in', '/console/assets/main.js']) {
+    expect([url, (await off.get(url)).status]).toEqual([url, 404])
+  }
+  const asked = await off.app.inject({ url: '/admin/users?limit=1', headers: { cookie, ...FROM_CONSOLE } })
+  expect(asked.statusCode).toBe(401)
+  await off.app.close()
+})

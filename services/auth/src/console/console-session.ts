@@ -1,0 +1,86 @@
+// The session of the console: a cookie of its own, which only the console's pages can use, and a row of `sessions`. It
+// gives the rights of an administrator to requests with the header `x-console`. Tests: console-session.test.ts.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { type Actor, recordOrigin } from '../core/audit/audit.ts'
+import { hasProvenSecondFactor } from '../core/factors/assurance.ts'
+import type { Deps } from '../deps.ts'
+import { apiError } from '../errors.ts'
+import { type BrowserCaller, openBrowserSessions } from '../http/hosted/browser-session.ts'
+import { clientOf } from '../http/limits/client.ts'
+
+/** A working day, and a break. */
+const COOKIE = { name: 'console', sameSite: 'Strict', lifetimeSeconds: 8 * 3600, idleSeconds: 30 * 60 } as const
+
+/** Age of a sign-in that still opens the console; an older one could be a browser that was left open. */
+const SIGN_IN_SECONDS = 10 * 60
+
+export type ConsoleSessions = ReturnType<typeof createConsoleSessions>
+
+export function createConsoleSessions(deps: Deps) {
+  const { config, now } = deps
+  const sessions = openBrowserSessions(deps, COOKIE)
+
+  /**
+   * Finds the session of a request by the console's own pages, whose audit entries get `via: console`. Throws
+   * no_authorization, session_not_found.
+   */
+  async function callerOf(request: FastifyRequest, reply: FastifyReply): Promise<BrowserCaller> {
+    const isOwn = request.headers['x-console'] !== undefined && isFromConsole(request)
+    if (!isOwn || !isOnConsolePort(request, config.console)) throw apiError('no_authorization')
+    const caller = await sessions.find(request, reply)
+    if (!caller) throw apiError(sessions.named(request) ? 'session_not_found' : 'no_authorization')
+    recordOrigin(request.log, () => ({ ...clientOf(request, config), via: 'console' }))
+    return caller
+  }
+
+  return {
+    callerOf,
+    begin: sessions.begin,
+    end: sessions.end,
+
+    /**
+     * Returns the administrator of a request by the console's pages; undefined for a request without their header.
+     * Throws as callerOf and requireAdministrator do.
+     */
+    async adminOf(request: FastifyRequest, reply: FastifyReply): Promise<Actor | undefined> {
+      if (request.headers['x-console'] === undefined || request.headers.authorization !== undefined) return undefined
+      const caller = await callerOf(request, reply)
+      requireAdministrator(config, caller)
+      return actorOf(caller)
+    },
+
+    /** Whether the session was begun, or raised by a second factor, just now. */
+    isFresh: ({ session: { amr } }: BrowserCaller): boolean =>
+      Math.max(...amr.map(({ timestamp }) => timestamp)) + SIGN_IN_SECONDS > now().getTime() / 1000,
+  }
+}
+
+export const actorOf = ({ user: { id, email, phone, user_metadata } }: BrowserCaller): Actor => ({
+  ...{ id, email, phone, user_metadata },
+})
+
+/** Throws not_admin or insufficient_aal. A trusted device is no proof of a second factor. */
+export function requireAdministrator(
+  { console: { requiresMfa }, jwt, mfa }: Pick<Deps['config'], 'console' | 'jwt' | 'mfa'>,
+  { user, session }: BrowserCaller,
+): void {
+  const roles: unknown[] = [user.role, user.app_metadata.role]
+  if (!roles.some((role) => typeof role === 'string' && jwt.adminRoles.includes(role))) throw apiError('not_admin')
+  const needsFactor = requiresMfa || mfa.requiredFor !== 'nobody'
+  if (needsFactor && !hasProvenSecondFactor(session)) throw apiError('insufficient_aal')
+}
+
+/**
+ * Reports whether a page of this origin sent the request. Browsers name the sender in `Sec-Fetch-Site`, older ones and
+ * those on plain http only with changes, in `Origin`. No other page can send the header `x-console` without CORS.
+ */
+function isFromConsole({ method, headers }: FastifyRequest): boolean {
+  const site = headers['sec-fetch-site']
+  if (site !== undefined) return site === 'same-origin'
+  if (headers.origin !== undefined) return URL.parse(headers.origin)?.host === headers.host
+  return method === 'GET' || method === 'HEAD'
+}
+
+/** Reports whether the request came to the port that serves the console. */
+export const isOnConsolePort = ({ socket }: FastifyRequest, { port }: { port: number | undefined }): boolean =>
+  port === undefined || socket.localPort === port

@@ -1,0 +1,133 @@
+import { accessibilityFaults } from '@services/common/testing/http/accessibility'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type ConsoleBrowser, startConsoleBrowser } from './testing/console-browser.ts'
+
+const EVIL = '<img src=x onerror="document.title=1">'
+
+/** Screens that show without a user: each is checked in both colours and on a narrow screen. */
+const SCREENS = [{ hash: '/users', heading: 'Users' }]
+
+describe('the console', { tags: 'chromium' }, () => {
+  let console_: ConsoleBrowser
+  beforeAll(async () => {
+    console_ = await startConsoleBrowser()
+  })
+  afterAll(() => console_?.close())
+
+  const userNamed = async (full_name: string, email: string) => {
+    const user = { email, email_confirm: true, password: 'correct horse', user_metadata: { full_name } }
+    return (await console_.service.post('/admin/users', user, console_.service.admin)).body as { id: string }
+  }
+  const read = async (id: string) => (await console_.service.get(`/admin/users/${id}`, console_.service.admin)).body
+
+  test.each(['light', 'dark'] as const)(
+    'reads well for everyone, from 320 px on, and asks no other host (%s)',
+    async (colorScheme) => {
+      const { id } = await userNamed(EVIL, `evil-${colorScheme}@example.com`)
+      await console_.service.post('/token?grant_type=password', {
+        ...{ email: `evil-${colorScheme}@example.com`, password: 'correct horse' },
+      })
+      const { page, open, complaints } = await console_.openConsole({ colorScheme })
+      const all = [...SCREENS, { hash: `/users/${id}`, heading: `evil-${colorScheme}@example.com` }]
+      for (const { hash, heading } of all) {
+        await page.setViewportSize({ width: 1280, height: 800 })
+        await open(hash, heading)
+        expect([hash, await accessibilityFaults(page)]).toEqual([hash, []])
+        await page.setViewportSize({ width: 320, height: 640 })
+        expect([hash, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([hash, 320])
+        expect([hash, 320, await accessibilityFaults(page)]).toEqual([hash, 320, []])
+        expect(await page.title()).toBe(`${heading} – Console`)
+      }
+      await open('/users?filter=onerror')
+      expect(await page.getByRole('cell', { name: EVIL }).count()).toBeGreaterThan(0)
+      expect(complaints).toEqual([])
+    },
+  )
+
+  test('a user is found, changed and deleted by keys alone', async () => {
+    const { id } = await userNamed('Kay Board', 'keys@example.com')
+    const { page, open, complaints } = await console_.openConsole()
+    await open('/users', 'Users')
+    const press = async (role: 'link' | 'button', name: string) => {
+      await page.getByRole(role, { name, exact: true }).first().focus()
+      await page.keyboard.press('Enter')
+    }
+    await page.getByRole('searchbox', { name: 'Search' }).focus()
+    await page.keyboard.type('Kay B')
+    await page.keyboard.press('Enter')
+    await page.locator('tbody tr').first().getByText('Kay Board').waitFor()
+    await press('link', 'keys@example.com')
+    const heading = page.getByRole('heading', { level: 1, name: 'keys@example.com' })
+    await heading.waitFor()
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('keys@example.com')
+
+    await press('button', 'Ban')
+    const dialog = page.getByRole('dialog', { name: 'Ban keys@example.com' })
+    await dialog.getByRole('combobox', { name: 'Duration' }).focus()
+    await page.keyboard.press('Escape')
+    await dialog.waitFor({ state: 'detached' })
+    await press('button', 'Ban')
+    await dialog.getByRole('button', { name: 'Ban' }).focus()
+    await page.keyboard.press('Enter')
+    await page.getByRole('status').getByText('User banned').waitFor()
+    await page.getByRole('button', { name: 'Lift the ban' }).waitFor()
+    expect((await read(id)).banned_until).toBeDefined()
+
+    await press('button', 'Edit')
+    const editor = page.getByRole('textbox', { name: 'JSON object' })
+    await editor.fill('{ "full_name": "Kay", ')
+    await page.getByText('This is not valid JSON').waitFor()
+    await page.keyboard.press('Tab')
+    await page.getByRole('button', { name: 'Save' }).press('Enter')
+    await editor.fill('{ "full_name": "Kay" }')
+    await page.getByRole('button', { name: 'Save' }).press('Enter')
+    await page.getByRole('status').getByText('Metadata saved').waitFor()
+    expect((await read(id)).user_metadata).toEqual({ full_name: 'Kay', email_verified: true })
+
+    await press('button', 'Delete')
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).press('Enter')
+    await page.getByRole('heading', { level: 1, name: 'Users' }).waitFor()
+    expect((await read(id)).error_code).toBe('user_not_found')
+    expect(complaints).toEqual([])
+  })
+
+  test('of two administrators at one user, the second sees the change of the first before it is replaced', async () => {
+    const { id } = await userNamed('Two', 'two@example.com')
+    const [one, other] = [await console_.openConsole(), await console_.openConsole()]
+    const editors = []
+    for (const { page, open } of [one, other]) {
+      await open(`/users/${id}`)
+      await page.getByRole('button', { name: 'Edit' }).first().click()
+      editors.push(page.getByRole('textbox', { name: 'JSON object' }))
+    }
+    const save = async ({ page }: typeof one) => page.getByRole('button', { name: 'Save' }).click()
+    console_.service.clock.advance({ seconds: 1 })
+    await editors[0]?.fill('{ "full_name": "Two", "email_verified": true, "plan": "gold" }')
+    await save(one)
+    await one.page.getByText('Metadata saved').waitFor()
+
+    console_.service.clock.advance({ seconds: 1 })
+    await editors[1]?.fill('{ "full_name": "Two", "email_verified": true, "plan": "silver", "note": "mine" }')
+    await save(other)
+    await other.page.getByText('Someone else has changed this meanwhile: plan is now "gold"').waitFor()
+    expect((await read(id)).user_metadata).toMatchObject({ plan: 'gold' })
+    await save(other)
+    await other.page.getByText('Metadata saved').waitFor()
+    expect((await read(id)).user_metadata).toMatchObject({ plan: 'silver', note: 'mine' })
+  })
+
+  test('a session that was ended elsewhere leads to the sign-in and back to the same page', async () => {
+    const { id } = await userNamed('Ended', 'ended@example.com')
+    const { page, open, admin } = await console_.openConsole()
+    await open(`/users/${id}`)
+    await console_.service.delete(`/admin/users/${admin.userId}/sessions`, console_.service.admin)
+    await page.getByRole('button', { name: 'Ban' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Ban' }).click()
+    await page.getByRole('alert').getByText('Your session has ended.').waitFor()
+    expect(await page.getByRole('dialog').count()).toBe(0)
+    expect((await read(id)).banned_until).toBeUndefined()
+    expect(await accessibilityFaults(page)).toEqual([])
+    await page.getByRole('link', { name: 'Sign in' }).click()
+    await page.waitForURL(/\/ui\/sign-in\?next=/)
+  })
+})
