@@ -14,6 +14,8 @@ const attributes = (values: Record<string, AttributeValue>): Html =>
 
 export interface Field {
   name: string
+  /** Name within the page, where several forms of it have a field of this name. */
+  id?: string
   label: string
   type?: 'text' | 'email' | 'tel' | 'password' | 'search' | 'date'
   value?: string | undefined
@@ -29,11 +31,11 @@ export interface Field {
   autofocus?: boolean
 }
 
-export const field = ({ name, label, hint, error, type = 'text', ...given }: Field): Html => {
-  const id = `field-${name}`
+export const field = ({ name, label, hint, error, type = 'text', id: given, ...more }: Field): Html => {
+  const id = `field-${given ?? name}`
   const describedBy = [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(' ')
   const own = attributes({
-    ...{ id, name, type, ...given },
+    ...{ id, name, type, ...more },
     'aria-describedby': describedBy || undefined,
     'aria-invalid': error ? 'true' : undefined,
     ...(type !== 'password' && { autocapitalize: 'none', spellcheck: 'false' }),

@@ -15,6 +15,9 @@ export const arrivalPage: Page = {
     const { code, error_code: refusal } = visit.query
     // Any stranger can write the address: the text of the refusal is ours.
     if (code === undefined) {
+      // The first of two addresses has agreed to a change; the page of the addresses waits for the other.
+      const { next = '' } = visit.flow
+      if (!refusal && visit.query.message !== undefined && next) return visit.goTo(next, { query: { next: '' } })
       const { failed } = visit.words(frameWords)
       return showFailure(visit, refusal ? visit.explain({ code: refusal, message: failed }) : failed)
     }

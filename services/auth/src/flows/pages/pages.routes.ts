@@ -4,6 +4,7 @@
 import type { FastifyPluginAsync } from 'fastify'
 import type { Deps } from '../../deps.ts'
 import { addPages } from '../../http/hosted/add-page.ts'
+import { accountPages } from './account/account-pages.ts'
 import { arrivalPage } from './arrive.ts'
 import { codePage } from './code.ts'
 import { providerPage } from './provider.ts'
@@ -11,5 +12,5 @@ import { signInPage } from './sign-in.ts'
 import { signOutPage } from './sign-out.ts'
 
 export const hostedPages: FastifyPluginAsync<{ deps: Deps }> = async (app, { deps }) => {
-  addPages(app, deps, [signInPage, codePage, providerPage, arrivalPage, signOutPage])
+  addPages(app, deps, [signInPage, codePage, providerPage, arrivalPage, signOutPage, ...accountPages])
 }

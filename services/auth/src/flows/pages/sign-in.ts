@@ -46,7 +46,7 @@ async function showAddress(visit: Visit, error?: string) {
   const isEmpty = !asksAddress && providers.length === 0
   return visit.show({
     title: words.title,
-    news: visit.carried.news === 'signed-out' ? words.signedOut : undefined,
+    news: { 'signed-out': words.signedOut, deleted: words.deleted }[visit.carried.news ?? ''],
     problem: isEmpty ? words.noWay : undefined,
     body: [
       asksAddress && form,

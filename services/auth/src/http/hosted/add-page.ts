@@ -10,7 +10,7 @@ import { errorAnswers } from '../bodies/error-bodies.ts'
 import { isPrefetch } from '../pages/answer-by-redirect.ts'
 import { openVisits, type Visit } from './visit.ts'
 
-type Answer = FastifyReply | Promise<FastifyReply>
+export type Answer = FastifyReply | Promise<FastifyReply>
 
 export interface Page {
   /** Below `/ui`. */

@@ -1,5 +1,7 @@
 // Pages are a client of this service's own API, in process. So limits, captcha, codes, audit, hooks and the silence
 // about addresses are those of the API.
+import type { Readable } from 'node:stream'
+import { json } from 'node:stream/consumers'
 import type { FastifyInstance, FastifyRequest, InjectOptions } from 'fastify'
 import type { Config } from '../../config.ts'
 import type { Refusal } from '../../words/pages/errors.ts'
@@ -27,15 +29,40 @@ const PASSED_ON = [
 /** Calls an endpoint as the browser of a request would. A refusal is an answer; a failure of ours too. */
 export async function callApi<Body = Record<string, unknown>>(
   app: FastifyInstance,
+  config: Pick<Config, 'limits' | 'server'>,
+  request: FastifyRequest,
+  call: ApiCall,
+): Promise<ApiAnswer<Body>> {
+  const { statusCode: status, headers, payload } = await app.inject(injectionOf(config, request, call))
+  const json = payload === '' ? {} : (JSON.parse(payload) as Record<string, unknown>)
+  if (status >= 400) return refusalOf(status, json, headers['retry-after'])
+  return { ok: true, status, body: json as Body, headers: headers as Record<string, string | undefined> }
+}
+
+/** Calls an endpoint whose answer is passed on as it arrives. */
+export async function streamApi(
+  app: FastifyInstance,
+  config: Pick<Config, 'limits' | 'server'>,
+  request: FastifyRequest,
+  call: ApiCall,
+): Promise<ApiAnswer<Readable>> {
+  const answer = await app.inject({ ...injectionOf(config, request, call), payloadAsStream: true })
+  const { statusCode: status, headers } = answer
+  const body = answer.stream()
+  if (status < 400) return { ok: true, status, body, headers: headers as Record<string, string | undefined> }
+  return refusalOf(status, (await json(body)) as Record<string, unknown>, headers['retry-after'])
+}
+
+function injectionOf(
   { limits, server }: Pick<Config, 'limits' | 'server'>,
   request: FastifyRequest,
   { method, url, body, token, headers = {} }: ApiCall,
-): Promise<ApiAnswer<Body>> {
+): InjectOptions {
   const passedOn = [...PASSED_ON, limits.header, server.requestIdHeader].flatMap((name) => {
     const value = name === undefined ? undefined : request.headers[name]
     return value === undefined ? [] : [[name, value]]
   })
-  const call: InjectOptions = {
+  return {
     method,
     url,
     remoteAddress: request.ip,
@@ -46,18 +73,15 @@ export async function callApi<Body = Record<string, unknown>>(
     },
     ...(body !== undefined && { payload: body }),
   }
-  const answer = await app.inject(call)
-  const json = answer.payload === '' ? {} : (answer.json() as Record<string, unknown>)
-  const { statusCode: status } = answer
-  if (status < 400) {
-    return { ok: true, status, body: json as Body, headers: answer.headers as Record<string, string | undefined> }
-  }
-  const retryAfter = Number(answer.headers['retry-after'])
+}
+
+function refusalOf(status: number, body: Record<string, unknown>, retryAfter: unknown): ApiAnswer<never> {
+  const seconds = Number(retryAfter)
   return {
     ok: false,
     status,
-    code: String(json.error_code ?? 'unexpected_failure'),
-    message: String(json.msg ?? ''),
-    retryAfterSeconds: status === 429 && retryAfter > 0 ? retryAfter : undefined,
+    code: String(body.error_code ?? 'unexpected_failure'),
+    message: String(body.msg ?? ''),
+    retryAfterSeconds: status === 429 && seconds > 0 ? seconds : undefined,
   }
 }

@@ -3,6 +3,7 @@
 // are those of the reader's language (`words`, `explain`). Tests: flows/pages.
 import { createHash, createHmac } from 'node:crypto'
 import { type Html, type HtmlValue, html } from '@services/common/html'
+import { PAGE_HEADERS } from '@services/common/pages/document'
 import { hiddenFields } from '@services/common/pages/forms'
 import { notice } from '@services/common/pages/notices'
 import { seal, unseal } from '@services/common/seal'
@@ -24,7 +25,7 @@ import { pageLanguage } from '../pages/page-words.ts'
 import { leaveTo, sendTo } from '../pages/send-to.ts'
 import { publicPath, type ShownPage, showPage } from '../pages/show-page.ts'
 import { type BrowserCaller, HOSTED_COOKIE, openBrowserSessions } from './browser-session.ts'
-import { type ApiAnswer, type ApiCall, callApi } from './call-api.ts'
+import { type ApiAnswer, type ApiCall, callApi, streamApi } from './call-api.ts'
 import { type Flow, readFlow } from './flow.ts'
 import { addressWithSession, targetOf } from './hand-over.ts'
 
@@ -133,6 +134,7 @@ export function openVisits(app: FastifyInstance, deps: Deps) {
       query,
       form,
       flow,
+      reply,
       isPost,
       /** Settings and clock, for pages; changes go through the API. */
       deps,
@@ -175,6 +177,20 @@ export function openVisits(app: FastifyInstance, deps: Deps) {
         const next = answer.ok ? answer.headers[DEVICE_TOKEN] : undefined
         if (next !== undefined) trustDevice(next)
         return answer
+      },
+
+      /** Sends the answer of an endpoint, a file, to the browser; returns a refusal instead, which is not sent. */
+      async download(url: string, caller: BrowserCaller): Promise<{ refusal?: Extract<ApiAnswer, { ok: false }> }> {
+        const token = await sessions.tokenOf(caller)
+        const answer = await streamApi(app, config, request, { method: 'GET', url, token })
+        if (!answer.ok) return { refusal: answer }
+        const { 'content-type': type, 'content-disposition': disposition } = answer.headers
+        const named = { ...PAGE_HEADERS, ...(disposition !== undefined && { 'content-disposition': disposition }) }
+        reply
+          .headers(named)
+          .type(type ?? 'application/octet-stream')
+          .send(answer.body)
+        return {}
       },
 
       /** Keeps the token of a trusted device, which replaces the second factor here. */

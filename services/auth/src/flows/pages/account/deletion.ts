@@ -1,0 +1,41 @@
+// /ui/account/deletion: deletes the account (AUTH_SELF_DELETION_ENABLED).
+import { html } from '@services/common/html'
+import { button, checkbox } from '@services/common/pages/forms'
+import { leaveWords } from '../../../words/pages/account/leave.ts'
+import { accountWords } from '../../../words/pages/account/overview.ts'
+import { accountPage, type Own, refused, showAccount } from './account-page.ts'
+import { currentPassword } from './password.ts'
+
+export const deletionPage = accountPage({
+  name: 'deletion',
+  isEnabled: ({ signup }) => signup.selfDeletion,
+  get: (own) => showDeletion(own),
+  async post(own) {
+    const { visit } = own
+    const words = visit.words(leaveWords)
+    if (visit.form.sure !== 'yes') return showDeletion(own, words.notSure)
+    const { current_password } = visit.form
+    const deleted = await own.api('DELETE', '/user', current_password ? { current_password } : {})
+    if (!deleted.ok) return refused(own, deleted, (problem) => showDeletion(own, problem))
+    visit.signedOut()
+    return visit.goTo('/ui/sign-in', { carry: { news: 'deleted' } })
+  },
+})
+
+function showDeletion(own: Own, problem?: string) {
+  const { visit, caller } = own
+  const words = visit.words(leaveWords)
+  return showAccount(own, {
+    ...{ title: visit.words(accountWords).deletion, problem },
+    body: [
+      html`<p>${words.deletionText}</p>\n`,
+      visit.formOf({
+        body: [
+          caller.user.has_password && currentPassword(own),
+          checkbox({ name: 'sure', label: words.sure }),
+          button({ label: words.delete, kind: 'danger' }),
+        ],
+      }),
+    ],
+  })
+}

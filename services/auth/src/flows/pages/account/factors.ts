@@ -1,0 +1,153 @@
+// /ui/account/factors: the second factor. An authenticator app is added by its QR code, or by the secret as text;
+// recovery codes are shown once.
+import { type Html, html } from '@services/common/html'
+import { button, field } from '@services/common/pages/forms'
+import { table } from '@services/common/pages/table'
+import type { FactorBody, UserBody } from '../../../core/users/user-shape.ts'
+import { fill } from '../../../words/language.ts'
+import { factorWords } from '../../../words/pages/account/factors.ts'
+import { accountWords } from '../../../words/pages/account/overview.ts'
+import { accountPage, done, type Own, refused, rowButton, showAccount, shownTime } from './account-page.ts'
+
+interface Begun {
+  id: string
+  secret: string
+  qrCode?: string
+}
+
+export const factorsPage = accountPage({
+  name: 'factors',
+  get: (own) => showFactors(own),
+  post(own) {
+    const { way } = own.visit.form
+    if (way === 'begin') return begin(own)
+    if (way === 'prove') return prove(own)
+    return way === 'codes' ? makeCodes(own) : remove(own)
+  },
+})
+
+async function begin(own: Own) {
+  const { visit } = own
+  const friendly_name = visit.form.name?.trim() || undefined
+  const begun = await own.api<{ id: string; totp: { qr_code: string; secret: string } }>('POST', '/factors', {
+    ...{ factor_type: 'totp', ...(friendly_name && { friendly_name }) },
+  })
+  if (!begun.ok) return refused(own, begun, (problem) => showFactors(own, problem))
+  const { id, totp } = begun.body
+  return showNew(own, { id, secret: totp.secret, qrCode: totp.qr_code })
+}
+
+/** The first code of a new app. */
+async function prove(own: Own) {
+  const { factor_id: id = '', secret = '', code = '' } = own.visit.form
+  const again = (problem: string) => showNew(own, { id, secret }, problem)
+  const url = `/factors/${encodeURIComponent(id)}`
+  const challenge = await own.api<{ id: string }>('POST', `${url}/challenge`, {})
+  if (!challenge.ok) return refused(own, challenge, again)
+  const body = { challenge_id: challenge.body.id, code: code.trim() }
+  const proven = await own.api<{ recovery_codes?: string[] }>('POST', `${url}/verify`, body)
+  if (!proven.ok) return refused(own, proven, again)
+  const { recovery_codes: codes } = proven.body
+  return codes ? showCodes(own, codes) : done(own, own.visit.words(factorWords).added)
+}
+
+async function makeCodes(own: Own) {
+  const { had } = own.visit.form
+  const url = `/factors/recovery-codes${had ? '/regenerate' : ''}`
+  const made = await own.api<{ codes: string[] }>('POST', url, {})
+  return made.ok ? showCodes(own, made.body.codes) : refused(own, made, (problem) => showFactors(own, problem))
+}
+
+async function remove(own: Own) {
+  const { factor_id: id = '' } = own.visit.form
+  const removed = await own.api('DELETE', `/factors/${encodeURIComponent(id)}`, {})
+  if (removed.ok) return done(own, own.visit.words(accountWords).removed)
+  return refused(own, removed, (problem) => showFactors(own, problem))
+}
+
+async function showFactors(own: Own, problem?: string) {
+  const { visit } = own
+  const { mfa } = visit.deps.config
+  const answer = await own.api<UserBody>('GET', '/user')
+  const all: FactorBody[] = (answer.ok && answer.body.factors) || []
+  const factors = all.filter(({ status, factor_type: type }) => status === 'verified' && type !== 'recovery_code')
+  const words = { ...visit.words(accountWords), ...visit.words(factorWords) }
+  const kinds: Record<string, string> = { totp: words.totp, phone: words.byPhone, webauthn: words.webauthn }
+  return showAccount(own, {
+    ...{ title: words.factors, problem, isWide: true },
+    body: [
+      html`<p class="hint">${words.hint}</p>\n`,
+      table({
+        ...{ caption: words.factors, empty: words.empty },
+        columns: [words.name, words.kind, words.addedAt, words.actions],
+        rows: factors.map(({ id, friendly_name: name, factor_type: type, created_at }) => {
+          const kind = kinds[type] ?? type
+          return [
+            name ?? kind,
+            kind,
+            shownTime(visit, created_at),
+            visit.formOf({ fields: { way: 'remove', factor_id: id }, body: rowButton(words.remove, name ?? kind) }),
+          ]
+        }),
+      }),
+      mfa.totp.enroll &&
+        visit.formOf({
+          fields: { way: 'begin' },
+          body: [
+            field({ name: 'name', label: words.appName, hint: words.appNameHint, maxlength: 100 }),
+            button({ label: words.add }),
+          ],
+        }),
+      mfa.recoveryCodes && factors.length > 0 && (await codesPart(own)),
+    ],
+  })
+}
+
+async function codesPart(own: Own): Promise<Html> {
+  const { visit } = own
+  const words = visit.words(factorWords)
+  const left = await own.api<{ remaining: number; total: number }>('GET', '/factors/recovery-codes')
+  const label = left.ok ? words.renewCodes : words.makeCodes
+  return html`<h2>${words.codes}</h2>
+<p>${left.ok ? fill(words.codesLeft, { left: left.body.remaining, total: left.body.total }) : words.noCodes}</p>
+${visit.formOf({ fields: { way: 'codes', had: left.ok ? 'yes' : undefined }, body: button({ label, kind: 'quiet' }) })}`
+}
+
+function showNew(own: Own, { id, secret, qrCode }: Begun, problem?: string) {
+  const { visit } = own
+  const words = visit.words(factorWords)
+  const picture = qrCode && `data:image/svg+xml;base64,${Buffer.from(qrCode).toString('base64')}`
+  return showAccount(own, {
+    ...{ title: words.add, problem },
+    body: [
+      html`<p>${qrCode ? words.scan : words.type}</p>
+${picture && html`<p><img src="${picture}" alt="${words.qrCode}"></p>\n`}<p class="hint">${words.secret}</p>
+<p><code>${secret.replaceAll(/(.{4})(?=.)/g, '$1 ')}</code></p>
+`,
+      visit.formOf({
+        fields: { way: 'prove', factor_id: id, secret },
+        body: [
+          field({
+            ...{ name: 'code', label: words.code, required: true, autofocus: true, maxlength: 16 },
+            ...{ autocomplete: 'one-time-code', inputmode: 'numeric' },
+          }),
+          button({ label: words.prove }),
+        ],
+      }),
+    ],
+  })
+}
+
+function showCodes(own: Own, codes: readonly string[]) {
+  const { visit } = own
+  const words = visit.words(factorWords)
+  return showAccount(own, {
+    title: words.codes,
+    body: [
+      html`<p>${words.keepCodes}</p>
+<ul>${codes.map((code) => html`<li><code>${code}</code></li>\n`)}</ul>
+<p class="links"><a href="${visit.link(visit.path)}">${words.kept}</a></p>
+`,
+    ],
+  })
+}

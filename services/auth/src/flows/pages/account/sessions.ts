@@ -1,0 +1,59 @@
+// /ui/account/sessions: where the user is signed in, by device and place, and the end of one or of all others.
+import { button } from '@services/common/pages/forms'
+import { table } from '@services/common/pages/table'
+import { accountWords } from '../../../words/pages/account/overview.ts'
+import { sessionWords } from '../../../words/pages/account/sessions.ts'
+import { accountPage, done, type Own, refused, rowButton, showAccount, shownTime } from './account-page.ts'
+import { clientName } from './client-name.ts'
+
+interface Session {
+  id: string
+  created_at: string
+  refreshed_at: string
+  user_agent: string | null
+  ip: string | null
+  current: boolean
+}
+
+export const sessionsPage = accountPage({
+  name: 'sessions',
+  get: (own) => showSessions(own),
+  async post(own) {
+    const { form } = own.visit
+    const words = own.visit.words(sessionWords)
+    const isOne = form.session_id !== undefined
+    const ended = isOne
+      ? await own.api('DELETE', `/user/sessions/${encodeURIComponent(form.session_id ?? '')}`)
+      : await own.api('POST', '/logout?scope=others')
+    if (ended.ok) return done(own, isOne ? words.ended : words.othersEnded)
+    return refused(own, ended, (problem) => showSessions(own, problem))
+  },
+})
+
+async function showSessions(own: Own, problem?: string) {
+  const { visit } = own
+  const answer = await own.api<Session[]>('GET', '/user/sessions')
+  const sessions = answer.ok ? answer.body : []
+  const words = visit.words(sessionWords)
+  return showAccount(own, {
+    ...{ title: visit.words(accountWords).sessions, problem, isWide: true },
+    body: [
+      table({
+        ...{ caption: visit.words(accountWords).sessions, empty: words.none },
+        columns: [words.device, words.place, words.begun, words.used, words.actions],
+        rows: sessions.map(({ id, user_agent, ip, created_at, refreshed_at, current }) => {
+          const name = clientName(user_agent) ?? words.unknown
+          const fields = { session_id: id }
+          return [
+            name,
+            ip ?? words.unknown,
+            shownTime(visit, created_at),
+            shownTime(visit, refreshed_at),
+            current ? words.current : visit.formOf({ fields, body: rowButton(words.end, `${name} ${ip ?? ''}`) }),
+          ]
+        }),
+      }),
+      sessions.length > 1 && visit.formOf({ body: button({ label: words.endOthers, kind: 'danger' }) }),
+    ],
+  })
+}

@@ -1,0 +1,43 @@
+import { inEachLanguage } from '../../language.ts'
+
+/** Sentences of the lists of sessions and of trusted devices. */
+export const sessionWords = inEachLanguage({
+  en: {
+    none: 'You are not signed in anywhere.',
+    device: 'Device',
+    place: 'Network address',
+    begun: 'Signed in',
+    used: 'Last used',
+    actions: 'Actions',
+    unknown: 'unknown',
+    current: 'This browser',
+    end: 'Sign out',
+    ended: 'Signed out there.',
+    endOthers: 'Sign out everywhere else',
+    othersEnded: 'You are signed out everywhere else.',
+    trusted: 'No device is trusted. Your second factor is asked for at each sign-in.',
+    trustedHint: 'Signing in on these devices asks for no second factor.',
+    trustedUntil: 'Trusted until',
+    never: 'never',
+    removeAll: 'Remove all trusted devices',
+  },
+  de: {
+    none: 'Du bist nirgends angemeldet.',
+    device: 'Gerät',
+    place: 'Netzwerkadresse',
+    begun: 'Angemeldet',
+    used: 'Zuletzt benutzt',
+    actions: 'Aktionen',
+    unknown: 'unbekannt',
+    current: 'Dieser Browser',
+    end: 'Abmelden',
+    ended: 'Dort abgemeldet.',
+    endOthers: 'Überall sonst abmelden',
+    othersEnded: 'Überall sonst bist du abgemeldet.',
+    trusted: 'Kein Gerät ist vertraut. Bei jeder Anmeldung wird nach deinem zweiten Faktor gefragt.',
+    trustedHint: 'Bei Anmeldungen auf diesen Geräten wird nicht nach dem zweiten Faktor gefragt.',
+    trustedUntil: 'Vertraut bis',
+    never: 'nie',
+    removeAll: 'Alle vertrauten Geräte entfernen',
+  },
+})
