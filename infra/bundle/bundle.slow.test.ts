@@ -64,6 +64,8 @@ const authSettings = () => ({
   AUTH_DATABASE_URL: postgres.url,
   AUTH_JWT_SECRET: SECRET,
   AUTH_MAILER_AUTOCONFIRM: 'true',
+  AUTH_HOSTED_PAGES_ENABLED: 'true',
+  AUTH_CONSOLE_ENABLED: 'true',
   AUTH_SMTP_HOST: '127.0.0.1',
   AUTH_SMTP_PORT: '1',
   AUTH_SMTP_ADMIN_EMAIL: 'auth@site.example',
@@ -89,6 +91,10 @@ test('auth runs from its bundle alone: passwords by both libraries, the page of 
   expect(await post('/token?grant_type=password', bob)).toBe(200)
 
   for (const path of ['/docs', '/docs/static/swagger-ui.css', '/docs/static/theme/docs.css', '/openapi.json']) {
+    expect([path, (await fetch(base + path)).status]).toEqual([path, 200])
+  }
+  // The address of a module has the hashes of all that it imports.
+  for (const path of ['/ui/sign-in', '/console', '/console/assets/main.js', '/console/assets/lit.js']) {
     expect([path, (await fetch(base + path)).status]).toEqual([path, 200])
   }
 
@@ -151,7 +157,7 @@ test('a bundle has the licences of its packages, and beside itself packages with
   for (const name of ['fastify', 'kysely', 'argon2', '@opentelemetry/api'])
     expect(licenses).toMatch(new RegExp(`^${name} \\d`, 'm'))
   const packages = await readdir(join(folder, 'auth/node_modules'))
-  expect(packages.sort()).toEqual(['@fastify', '@phc', 'argon2', 'bcrypt', 'node-gyp-build'])
+  expect(packages.sort()).toEqual(['@fastify', '@phc', 'argon2', 'bcrypt', 'lit-html', 'node-gyp-build'])
   const files = await readdir(join(folder, 'auth/node_modules'), { recursive: true })
   expect(files.filter((file) => /\.(d\.ts|cpp|h)$|win32|darwin|musl/.test(file))).toEqual([])
 })

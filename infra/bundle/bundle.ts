@@ -29,6 +29,9 @@ const PARTS: Record<string, Parts> = {
     files: [
       join(root, 'services/auth/src/core/passwords/common-passwords.txt'),
       join(root, 'services/auth/src/console/browser'),
+      // Pages look for the files of both in one folder here.
+      join(common, 'pages/assets'),
+      join(root, 'services/auth/src/http/pages/assets'),
       join(common, 'http/api-docs'),
     ],
     packages: ['argon2', 'bcrypt'],

@@ -59,6 +59,9 @@ try {
   report.print()
 }
 
+/** Order of the console. */
+const NEWEST = 'sort=created_at desc'
+
 async function listsOf(loaded: Loaded): Promise<MeasuredList[]> {
   const headers = { authorization: `Bearer ${await makeAdminToken()}` }
   const lastPage = (rows: number) => Math.ceil(rows / 50)
@@ -133,7 +136,10 @@ async function listsOf(loaded: Loaded): Promise<MeasuredList[]> {
     users('-cursor-first', ' by cursor, first', 'limit=50', usersBy('true', 'asc')),
     usersAfter('-cursor-middle', ' by cursor, middle', await userAt(0.5)),
     usersAfter('-cursor-last', ' by cursor, last', await userAt(0.0001)),
+    users('-cursor-newest', ' by cursor, newest', `limit=50&${NEWEST}`, usersBy('true')),
     usersFound('all', 'example.com', 'part of all addresses'),
+    usersFound('all-cursor', 'example.com', 'part of all addresses, by cursor', `&limit=50&${NEWEST}`),
+    usersFound('common-cursor', 'maria', 'a common first name, by cursor', `&limit=50&${NEWEST}`),
     usersFound('all-deep', 'example.com', 'part of all addresses, page 150', '&page=150', 149 * 50),
     usersFound('common', 'maria', 'a common first name'),
     usersFound('full-name', 'Maria Müller', 'a full name'),
@@ -158,6 +164,15 @@ async function listsOf(loaded: Loaded): Promise<MeasuredList[]> {
       paths: [`/admin/audit?limit=50&query=author:${GROUP}`],
     },
     entriesFound('author-nobody', 'author', 'not-there'),
+    {
+      ...entries(
+        '-user',
+        '?query=user:… by cursor',
+        `'${someone}' in (payload ->> 'actor_id', payload -> 'traits' ->> 'user_id')`,
+        1,
+      ),
+      paths: [`/admin/audit?limit=50&query=user:${someone}`],
+    },
     entriesFound('action-common', 'action', 'login'),
     entriesFound('action-common-deep', 'action', 'login', 150),
     entriesFound('action-rare', 'action', 'recovery_codes_renewed'),

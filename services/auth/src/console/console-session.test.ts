@@ -19,7 +19,10 @@ test('an administrator acts under their own name, and the audit log says that it
   service,
 }) => {
   const admin = await administratorOf(service)
-  expect((await admin.call('GET', '/console/session')).body).toEqual({ user: { id: admin.userId, name: admin.email } })
+  expect((await admin.call('GET', '/console/session')).body).toEqual({
+    user: { id: admin.userId, name: admin.email },
+    audiences: ['authenticated', 'other'],
+  })
   const { userId } = await service.signedIn()
   service.clock.advance({ seconds: 1 })
   expect((await admin.call('PUT', `/admin/users/${userId}`, { role: 'editor' })).status).toBe(200)
@@ -149,6 +152,19 @@ describe('the session ends', () => {
     const idle = await administratorOf(service)
     service.clock.advance({ seconds: 1800 })
     expect((await idle.call('GET', '/console/session')).status).toBe(401)
+  })
+
+  test('by the inactivity limit of sessions only where the console is not used either', async ({ service }) => {
+    const limited = await service.with({ AUTH_SESSIONS_INACTIVITY_TIMEOUT: '5m' })
+    const admin = await administratorOf(limited)
+    const ask = async () => (await admin.call('GET', '/console/session')).status
+    for (const minutes of [4, 8, 12]) {
+      service.clock.advance({ seconds: 240 })
+      expect([minutes, await ask()]).toEqual([minutes, 200])
+    }
+    service.clock.advance({ seconds: 301 })
+    expect(await ask()).toBe(403)
+    await limited.app.close()
   })
 })
 

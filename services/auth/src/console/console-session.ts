@@ -7,6 +7,7 @@ import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { type BrowserCaller, openBrowserSessions } from '../http/hosted/browser-session.ts'
 import { clientOf } from '../http/limits/client.ts'
+import { markSessionUsed } from './console-session.store.ts'
 
 /** A working day, and a break. */
 const COOKIE = { name: 'console', sameSite: 'Strict', lifetimeSeconds: 8 * 3600, idleSeconds: 30 * 60 } as const
@@ -29,6 +30,10 @@ export function createConsoleSessions(deps: Deps) {
     if (!isOwn || !isOnConsolePort(request, config.console)) throw apiError('no_authorization')
     const caller = await sessions.find(request, reply)
     if (!caller) throw apiError(sessions.named(request) ? 'session_not_found' : 'no_authorization')
+    // The cookie is renewed once a minute.
+    if (config.sessions.inactivitySeconds !== undefined && reply.hasHeader('set-cookie')) {
+      await markSessionUsed(deps.db, caller.session.id, now())
+    }
     recordOrigin(request.log, () => ({ ...clientOf(request, config), via: 'console' }))
     return caller
   }

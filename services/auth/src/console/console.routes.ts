@@ -39,7 +39,8 @@ export const consoleRoutes: FastifyPluginAsyncTypebox<Parts> = async (app, { dep
   app.get('/console/session', hidden, async (request, reply) => {
     const admin = await sessions.adminOf(request, reply)
     if (!admin) throw apiError('no_authorization')
-    return { user: { id: admin.id, name: admin.email ?? admin.phone ?? admin.id } }
+    const user = { id: admin.id, name: admin.email ?? admin.phone ?? admin.id }
+    return { user, audiences: config.jwt.audiences }
   })
 
   app.get('/console/sign-in', hidden, async (request, reply) => {

@@ -94,10 +94,10 @@ export const api = {
 
   /**
    * Returns a page of a list; `next` has the parameters of the next one, by cursor or by number.
-   * @param {string} path @param {Query} [query]
+   * @param {string} path @param {Query} [query] @param {Record<string, string>} [headers]
    */
-  async list(path, query) {
-    const answer = await send(path, { query })
+  async list(path, query, headers) {
+    const answer = await send(path, { query, headers })
     const [, target] = /<([^>]*)>; rel="next"/.exec(answer.headers.get('link') ?? '') ?? []
     const total = answer.headers.get('x-total-count')
     return {

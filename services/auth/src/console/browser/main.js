@@ -6,6 +6,7 @@ import { button } from './kit/parts.js'
 import { html, nothing, render } from './lit.js'
 import { link, match, present } from './router.js'
 import { screens } from './screens.js'
+import { openSession, session } from './session.js'
 import { returnToPlace, showSignIn } from './sign-in.js'
 
 /** @typedef {import('./page.js').Page} Page */
@@ -71,11 +72,9 @@ function showPage(title, content) {
   movesFocus = false
 }
 
-/** @type {{ name: string, id: string } | undefined} */
-let administrator
-
 /** @param {string} path */
 function drawMenu(path) {
+  const { user } = session()
   const inMenu = screens.filter((screen) => screen.inMenu)
   const current = (/** @type {string} */ own) => (path === own || path.startsWith(`${own}/`) ? 'page' : nothing)
   render(
@@ -86,7 +85,7 @@ function drawMenu(path) {
         ${inMenu.map((screen) => html`<a href=${link(screen.path)} aria-current=${current(screen.path)}>${screen.title}</a>`)}
       </nav>
       <div class="who">
-        ${administrator && html`<a href=${link(`/users/${administrator.id}`)}>${administrator.name}</a>`}
+        <a href=${link(`/users/${user.id}`)}>${user.name}</a>
         ${button('Sign out', signOut)}
       </div>`,
     banner,
@@ -121,7 +120,7 @@ function navigate() {
 async function start() {
   onEndedSession(leave)
   try {
-    administrator = (await api.get('/console/session')).user
+    await openSession()
   } catch (error) {
     return leave(/** @type {import('./api.js').ApiFailure} */ (error))
   }

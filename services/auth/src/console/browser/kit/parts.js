@@ -14,7 +14,7 @@ export const badge = (text, kind = 'plain') => html`<span class="badge ${kind}">
 export const facts = (entries) => html`
   <dl class="facts">
     ${entries
-      .filter(([, value]) => value !== undefined && value !== null && value !== '')
+      .filter(([, value]) => value !== undefined && value !== null && value !== '' && value !== false)
       .map(([label, value]) => html`<div><dt>${label}</dt><dd>${value}</dd></div>`)}
   </dl>`
 

@@ -28,17 +28,17 @@ export const searchField = (page, { name, label, hint = '' }) => html`
     <button type="submit" class="quiet">Search</button>
   </form>`
 
-/** @param {Page} page @param {{ name: string, label: string, options: readonly Choice[] }[]} fields */
+/** @param {Page} page @param {{ name: string, label: string, options: readonly Choice[], empty?: string }[]} fields */
 export const choices = (page, fields) => html`
   <form class="search" @submit=${(/** @type {SubmitEvent} */ event) => event.preventDefault()}>
-    ${fields.map(({ name, label, options }) => {
+    ${fields.map(({ name, label, options, empty = 'All' }) => {
       const chosen = page.query.get(name) ?? ''
       const entries = options.map((option) => (typeof option === 'string' ? { value: option, label: option } : option))
       return html`
         <label>${label}
           <select name=${name} @change=${(/** @type {Event} */ event) =>
             change(page, { [name]: /** @type {HTMLSelectElement} */ (event.currentTarget).value })}>
-            ${[{ value: '', label: 'All' }, ...entries].map(
+            ${[{ value: '', label: empty }, ...entries].map(
               (entry) => html`<option value=${entry.value} ?selected=${entry.value === chosen}>${entry.label}</option>`,
             )}
           </select>

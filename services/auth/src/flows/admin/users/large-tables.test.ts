@@ -116,6 +116,11 @@ describe('a search in a long audit log', () => {
     expect(await entries('author:Former@example.com')).toEqual(['login former@example.com'])
   })
 
+  test('finds the entries of one user by id', async () => {
+    const { id } = (await admin.get('/admin/users?filter=ada@example.com')).body.users[0]
+    expect((await entries(`user:${id}`)).toSorted()).toEqual(['login ada@example.com', 'user_signedup service_role'])
+  })
+
   test('demands a longer part where more than a hundred users match', async () => {
     const { status, body } = await admin.get('/admin/audit?query=author:crowd')
     expect([status, body.error_code]).toEqual([400, 'validation_failed'])

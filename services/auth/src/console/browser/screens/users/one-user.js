@@ -32,13 +32,13 @@ export const oneUser = {
     page.show(html`
       <p class="badges">${statesOf(user).map(({ text, kind }) => badge(text, kind))}</p>
       ${accountOf(page, user)}
-      ${metadataOf(page, user, 'user_metadata', 'Metadata of the user')}
-      ${metadataOf(page, user, 'app_metadata', 'Metadata of the application')}
       ${sessionsOf(page, user, sessions)}
       ${factorsOf(page, user)}
       ${passkeysOf(page, user, passkeys)}
       ${devices && devicesOf(page, user, devices)}
       ${identitiesOf(user)}
+      ${metadataOf(page, user, 'user_metadata', 'Metadata of the user')}
+      ${metadataOf(page, user, 'app_metadata', 'Metadata of the application')}
       ${messagesOf(user.id, messages.messages)}
       ${auditOf(user.id, entries)}`)
   },

@@ -2,12 +2,15 @@
 import { api } from '../../api.js'
 import { formDialog } from '../../kit/form.js'
 import { badge, button, time } from '../../kit/parts.js'
-import { searchField } from '../../kit/search.js'
+import { choices, searchField } from '../../kit/search.js'
 import { pager, table } from '../../kit/table.js'
 import { toast } from '../../kit/toast.js'
-import { html } from '../../lit.js'
+import { html, nothing } from '../../lit.js'
 import { go, link } from '../../router.js'
+import { session } from '../../session.js'
 import { nameOf, statesOf } from './user-names.js'
+
+/** @typedef {import('../../page.js').Page} Page */
 
 const PER_PAGE = 50
 const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i
@@ -24,13 +27,15 @@ export const users = {
       return
     }
     const query = { filter, cursor: page.query.get('cursor'), limit: PER_PAGE, sort: 'created_at desc' }
-    const { body, next } = await api.list('/admin/users', query)
+    const audience = audienceOf(page)
+    const { body, next } = await api.list('/admin/users', query, audience)
     page.show(html`
       <div class="bar">
         ${searchField(page, { name: 'filter', label: 'Search', hint: 'Address, number, name or id' })}
+        ${audienceChoice(page)}
         <div class="actions">
-          ${button('Invite', () => invite())}
-          ${button('Create user', () => create(), 'primary')}
+          ${button('Invite', () => invite(audience))}
+          ${button('Create user', () => create(audience), 'primary')}
         </div>
       </div>
       ${table({
@@ -49,20 +54,37 @@ export const users = {
   },
 }
 
-const invite = () =>
+/**
+ * Header that names the audience of the address; without one it is the default of the service.
+ * @param {Page} page @returns {Record<string, string>}
+ */
+function audienceOf({ query }) {
+  const aud = query.get('aud')
+  return aud ? { 'x-jwt-aud': aud } : {}
+}
+
+/** @param {Page} page */
+function audienceChoice(page) {
+  const [empty, ...options] = session().audiences
+  return options.length === 0 ? nothing : choices(page, [{ name: 'aud', label: 'Audience', options, empty }])
+}
+
+/** @param {Record<string, string>} audience */
+const invite = (audience) =>
   formDialog({
     title: 'Invite a user',
     text: 'The address gets a mail with a link, at which the user chooses a password.',
     fields: [{ name: 'email', label: 'E-mail address', type: 'email', required: true }],
     action: 'Send the invitation',
     submit: async ({ email }) => {
-      const user = await api.post('/invite', { email })
+      const user = await api.post('/invite', { email }, audience)
       toast('Invitation queued')
       go(`/users/${user.id}`)
     },
   })
 
-const create = () =>
+/** @param {Record<string, string>} audience */
+const create = (audience) =>
   formDialog({
     title: 'Create a user',
     text: 'No message is sent. Give an e-mail address, a phone number, or both.',
@@ -77,7 +99,7 @@ const create = () =>
     submit: async ({ email_confirm, phone_confirm, ...given }) => {
       const texts = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== ''))
       const confirmations = { ...(texts.email && { email_confirm }), ...(texts.phone && { phone_confirm }) }
-      const user = await api.post('/admin/users', { ...texts, ...confirmations })
+      const user = await api.post('/admin/users', { ...texts, ...confirmations }, audience)
       toast('User created')
       go(`/users/${user.id}`)
     },

@@ -1,0 +1,18 @@
+// The session of the console, as the service describes it.
+import { api } from './api.js'
+
+/** @typedef {{ user: { id: string, name: string }, audiences: string[] }} Session */
+
+/** @type {Session | undefined} */
+let known
+
+/** Asks the service. Throws where the browser is not signed in. */
+export async function openSession() {
+  known = await api.get('/console/session')
+}
+
+/** @returns {Session} */
+export function session() {
+  if (!known) throw new Error('not signed in')
+  return known
+}
