@@ -5,7 +5,17 @@ import { type ConsoleBrowser, startConsoleBrowser } from './testing/console-brow
 const EVIL = '<img src=x onerror="document.title=1">'
 
 /** Screens that show without a user: each is checked in both colours and on a narrow screen. */
-const SCREENS = [{ hash: '/users', heading: 'Users' }]
+const SCREENS = [
+  { hash: '/users', heading: 'Users' },
+  { hash: '/providers', heading: 'Providers' },
+  { hash: '/providers/github', heading: 'github' },
+  { hash: '/webhooks', heading: 'Webhooks' },
+  { hash: '/hooks', heading: 'Hooks' },
+  { hash: '/mail-templates', heading: 'Mail templates' },
+  { hash: '/mail-templates/invite?language=de', heading: 'Mail: invite' },
+  { hash: '/settings?name=jwt', heading: 'Settings' },
+  { hash: '/keys', heading: 'Keys' },
+]
 
 describe('the console', { tags: 'chromium' }, () => {
   let console_: ConsoleBrowser

@@ -1,6 +1,20 @@
 // The screens of the console, in the order of the menu. A screen that is not in this list does not exist.
+import { hooks } from './screens/hooks.js'
+import { keys } from './screens/keys.js'
+import { mailTemplate, mailTemplates } from './screens/mail-templates.js'
+import { oneProvider } from './screens/providers/one-provider.js'
+import { providers } from './screens/providers/providers.js'
+import { settings } from './screens/settings.js'
 import { oneUser } from './screens/users/one-user.js'
 import { users } from './screens/users/users.js'
+import { oneWebhook } from './screens/webhooks/one-webhook.js'
+import { webhooks } from './screens/webhooks/webhooks.js'
 
 /** @type {readonly import('./page.js').Screen[]} */
-export const screens = [users, oneUser]
+export const screens = [
+  ...[users, oneUser],
+  ...[providers, oneProvider],
+  ...[webhooks, oneWebhook],
+  ...[hooks, mailTemplates, mailTemplate],
+  ...[settings, keys],
+]
