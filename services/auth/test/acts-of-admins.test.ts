@@ -266,6 +266,15 @@ const ROUTES: Record<string, Act[]> = {
       },
     ],
   ],
+  'GET /admin/users/{user_id}/export': [
+    [
+      'account_exported',
+      async (as) => {
+        const { id: target } = await byUser()
+        return { walk: () => service.get(`/admin/users/${target}/export`, as), target }
+      },
+    ],
+  ],
   'POST /admin/users/{user_id}/recover': [
     [
       'user_recovery_requested',

@@ -1,10 +1,13 @@
 // Operations on the user of the path: the user, their sessions and their second factors.
+import { Readable } from 'node:stream'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { withHeaders } from '@services/common/http/route-schema'
 import { Type } from 'typebox'
+import { audit } from '../../../core/audit/audit.ts'
 import { endAllSessions, endOneSession, sessionNotFound } from '../../../core/sessions/end-session.ts'
 import { listLiveSessions, SessionInfoShape } from '../../../core/sessions/session-info.ts'
 import { registeredBody } from '../../../core/sessions/user-answers.ts'
+import { exportUser, UserExport } from '../../../core/user-export/export-user.ts'
 import { FactorShape, toFactorBody, UserShape } from '../../../core/users/user-shape.ts'
 import type { User } from '../../../core/users/users.store.ts'
 import { UUID } from '../../../db/uuid.ts'
@@ -34,6 +37,28 @@ export const adminUserRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async 
       const user = subjectOf(request)
       reply.header('etag', versionOf(user))
       return registeredBody(deps, deps.db, user)
+    },
+  })
+
+  app.route({
+    method: 'GET',
+    url: `${url}/export`,
+    exposeHeadRoute: false,
+    schema: {
+      ...schema,
+      operationId: 'adminExportUser',
+      summary: 'All that is stored about a user, without secrets, as the user would get it',
+      response: { 200: Type.Unsafe<Readable>(UserExport), ...errorResponses(401, 403, 404) },
+    },
+    handler: async (request, reply) => {
+      const user = subjectOf(request)
+      const body = await registeredBody(deps, deps.db, user)
+      const event = { action: 'account_exported', actor: adminOf(request), target: user } as const
+      await audit(deps, deps.db, request.log, event)
+      return reply
+        .type('application/json; charset=utf-8')
+        .header('content-disposition', 'attachment; filename="account.json"')
+        .send(Readable.from(exportUser(deps, body)))
     },
   })
 

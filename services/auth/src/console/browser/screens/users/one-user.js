@@ -3,7 +3,17 @@ import { ApiFailure, api } from '../../api.js'
 import { badge, button, copyable, facts, json, section, time } from '../../kit/parts.js'
 import { table } from '../../kit/table.js'
 import { html, nothing } from '../../lit.js'
-import { ban, deleteUser, editMetadata, editUser, remove, sendRecovery, signOutEverywhere, unban } from './user-acts.js'
+import {
+  ban,
+  deleteUser,
+  editMetadata,
+  editUser,
+  exportData,
+  remove,
+  sendRecovery,
+  signOutEverywhere,
+  unban,
+} from './user-acts.js'
 import { auditOf, messagesOf } from './user-history.js'
 import { deviceOf, isBanned, nameOf, statesOf } from './user-names.js'
 
@@ -76,6 +86,7 @@ const accountOf = (page, user) =>
           button('Change', () => editUser(page, user)),
           user.email ? button('Send recovery mail', () => sendRecovery(user)) : nothing,
           isBanned(user) ? button('Lift the ban', () => unban(page, user)) : button('Ban', () => ban(page, user)),
+          button('Export data', () => exportData(user)),
           button('Delete', () => deleteUser(user), 'danger'),
         ],
   )

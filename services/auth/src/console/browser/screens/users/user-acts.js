@@ -1,6 +1,7 @@
 // Acts of an administrator on a user: each is a call of the admin API, after a question where it cannot be undone.
 import { api } from '../../api.js'
 import { confirm } from '../../kit/dialog.js'
+import { download } from '../../kit/download.js'
 import { formDialog } from '../../kit/form.js'
 import { act } from '../../kit/toast.js'
 import { go } from '../../router.js'
@@ -41,6 +42,10 @@ export const unban = (page, user) =>
 /** @param {User} user */
 export const sendRecovery = (user) =>
   act(() => api.post(`${pathOf(user)}/recover`), `Recovery mail to ${user.email} queued`)
+
+/** @param {User} user */
+export const exportData = (user) =>
+  act(async () => download(`user-${user.id}.json`, await api.text(`${pathOf(user)}/export`)), 'Data exported')
 
 /**
  * Asks, then removes a part of the user.

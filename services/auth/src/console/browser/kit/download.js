@@ -1,0 +1,11 @@
+// Files for the reader, made of an answer. No other host and no further request takes part.
+
+/** @param {string} name @param {string} text @param {string} [type] */
+export function download(name, text, type = 'application/json') {
+  const url = URL.createObjectURL(new Blob([text], { type }))
+  const anchor = document.createElement('a')
+  anchor.href = url
+  anchor.download = name
+  anchor.click()
+  URL.revokeObjectURL(url)
+}
