@@ -12,8 +12,6 @@ export interface HookFailure {
   reason: string
 }
 
-export type HookFailures = ReturnType<typeof createHookFailures>
-
 /** Interval of the rows that a process writes for one point: an outage of a hook is no load for the database. */
 const WRITE_EVERY_MS = 10_000
 
