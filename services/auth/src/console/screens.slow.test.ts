@@ -7,6 +7,9 @@ const EVIL = '<img src=x onerror="document.title=1">'
 /** Screens that show without a user: each is checked in both colours and on a narrow screen. */
 const SCREENS = [
   { hash: '/users', heading: 'Users' },
+  { hash: '/messages', heading: 'Messages' },
+  { hash: '/audit', heading: 'Audit' },
+  { hash: '/overview', heading: 'Overview' },
   { hash: '/providers', heading: 'Providers' },
   { hash: '/providers/github', heading: 'github' },
   { hash: '/webhooks', heading: 'Webhooks' },

@@ -13,7 +13,7 @@ export const shell = (assets: Assets, at: string): string =>
   strictDocument({
     language: 'en',
     title: 'Console',
-    styles: [...KIT_STYLES, 'console.css'].map((name) => `${at}${assets.address(name)}`),
+    styles: [...KIT_STYLES, 'console.css', 'charts.css'].map((name) => `${at}${assets.address(name)}`),
     scripts: [`${at}${assets.address('main.js')}`],
     body: html`<header></header>
 <main id="main" aria-busy="true"></main>

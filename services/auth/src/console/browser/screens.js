@@ -1,7 +1,10 @@
 // The screens of the console, in the order of the menu. A screen that is not in this list does not exist.
+import { audit } from './screens/audit.js'
 import { hooks } from './screens/hooks.js'
 import { keys } from './screens/keys.js'
 import { mailTemplate, mailTemplates } from './screens/mail-templates.js'
+import { messages } from './screens/messages.js'
+import { overview } from './screens/overview.js'
 import { oneProvider } from './screens/providers/one-provider.js'
 import { providers } from './screens/providers/providers.js'
 import { settings } from './screens/settings.js'
@@ -13,6 +16,7 @@ import { webhooks } from './screens/webhooks/webhooks.js'
 /** @type {readonly import('./page.js').Screen[]} */
 export const screens = [
   ...[users, oneUser],
+  ...[messages, audit, overview],
   ...[providers, oneProvider],
   ...[webhooks, oneWebhook],
   ...[hooks, mailTemplates, mailTemplate],

@@ -1,0 +1,98 @@
+import { readFile } from 'node:fs/promises'
+import { accessibilityFaults } from '@services/common/testing/http/accessibility'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ALL_KINDS } from '../adapters/mail/kinds.ts'
+import { type ConsoleBrowser, startConsoleBrowser } from './testing/console-browser.ts'
+
+describe('the lists of the console', { tags: 'chromium' }, () => {
+  let console_: ConsoleBrowser
+  beforeAll(async () => {
+    console_ = await startConsoleBrowser()
+  })
+  afterAll(() => console_?.close())
+
+  test('a mail that was given up is found by its address and sent again, by keys alone', async () => {
+    const { service } = console_
+    const { page, open, complaints } = await console_.openConsole()
+    const email = 'given-up@example.com'
+    await service.mailbox.answer(550)
+    await service.post('/signup', { email, password: 'correct horse' })
+    await service.settled()
+    await service.mailbox.accept()
+
+    await open('/messages', 'Messages')
+    const kinds = await page
+      .getByRole('combobox', { name: 'Kind' })
+      .locator('option')
+      .evaluateAll((options) => options.map((option) => (option as unknown as { value: string }).value))
+    expect(kinds).toEqual(expect.arrayContaining(ALL_KINDS))
+    await page.getByRole('searchbox', { name: 'Address' }).focus()
+    await page.keyboard.type(email)
+    await page.keyboard.press('Enter')
+    await page.waitForURL(/address=/)
+    await page.getByRole('combobox', { name: 'State' }).selectOption('failed')
+    await page.waitForURL(/state=failed/)
+    const rows = page
+      .locator('main:not([aria-busy])')
+      .getByRole('row')
+      .filter({ has: page.getByRole('cell') })
+    await expect.poll(() => rows.count()).toBe(1)
+    expect(await rows.first().textContent()).toMatch(/confirmation \(mail\)\s*failed.*550/s)
+    await rows.getByRole('button', { name: 'Send again' }).press('Enter')
+    await page.getByRole('status').getByText('Message queued').waitFor()
+    await service.settled()
+    expect(service.mailbox.messages({ to: email })).toHaveLength(1)
+    await page.getByText('No message matches.').waitFor()
+    expect(complaints).toEqual([])
+  })
+
+  test('the audit log is searched, shown with its details and saved as a file', async () => {
+    const { service } = console_
+    const name = '<img src=x onerror="document.title=1">'
+    const { page, open, complaints } = await console_.openConsole()
+    const attempt = { email: 'nobody@example.com', password: 'wrong horse' }
+    await service.post('/token?grant_type=password', attempt, { 'user-agent': name })
+    await open('/audit', 'Audit')
+    await page.getByRole('combobox', { name: 'Search in' }).selectOption('action')
+    await page.getByRole('searchbox', { name: 'Text' }).fill('login_failed')
+    await page.keyboard.press('Enter')
+    await page.waitForURL(/query=action/)
+    await page.getByRole('cell', { name: 'nobody@example.com' }).waitFor()
+    await page.getByRole('button', { name: 'Details' }).first().press('Enter')
+    const dialog = page.getByRole('dialog', { name: 'Entry' })
+    await dialog.getByText(name.replaceAll('"', '\\"')).waitFor()
+    expect(await accessibilityFaults(page)).toEqual([])
+    await page.keyboard.press('Escape')
+    await dialog.waitFor({ state: 'detached' })
+    const saved = page.waitForEvent('download')
+    await page.getByRole('button', { name: 'Export as CSV' }).press('Enter')
+    const file = await saved
+    expect(file.suggestedFilename()).toBe('audit.csv')
+    expect(await readFile(await file.path(), 'utf8')).toContain('"login_failed"')
+
+    await page.getByRole('combobox', { name: 'Search in' }).selectOption('user')
+    await page.getByRole('searchbox', { name: 'Text' }).fill('no id')
+    await page.keyboard.press('Enter')
+    await page.getByRole('alert').getByText('user:… must have the id of a user').waitFor()
+    expect(await page.title()).toBe('Audit – Console')
+    expect(complaints.filter((line) => !line.includes('400'))).toEqual([])
+  })
+
+  test('the overview draws what has happened, and has the same numbers as a table', async () => {
+    const { service } = console_
+    await service.post('/signup', { email: 'drawn@example.com', password: 'correct horse' })
+    await service.post('/token?grant_type=password', { email: 'drawn@example.com', password: 'wrong horse' })
+    const { page, open, complaints } = await console_.openConsole()
+    await open('/overview', 'Overview')
+    const failures = page.getByRole('region', { name: 'Failures', exact: true })
+    expect(await failures.locator('rect').count()).toBeGreaterThan(0)
+    await failures.getByText('Numbers').press('Enter')
+    const { body } = await service.get('/admin/statistics', service.admin)
+    const { password } = body.hours.at(-1).failures
+    const now = failures.getByRole('table', { name: 'Failures' }).getByRole('row').nth(1)
+    await now.getByText(String(password.invalid_credentials), { exact: true }).waitFor()
+    await page.getByRole('link', { name: 'Last 30 days' }).press('Enter')
+    await page.getByText('Days begin at midnight UTC.').waitFor()
+    expect(complaints).toEqual([])
+  })
+})
