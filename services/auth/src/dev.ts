@@ -24,6 +24,7 @@ await runDev('auth', async ({ env, given, port, dataDir, stops, startPostgres, s
     AUTH_SMS_MAX_PER_PREFIX: '100000',
     AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
     AUTH_HOSTED_PAGES_ENABLED: 'true',
+    AUTH_SELF_DELETION_ENABLED: 'true',
     AUTH_CONSOLE_ENABLED: 'true',
     AUTH_CONSOLE_REQUIRE_MFA: 'false',
     AUTH_LOG_LEVEL: 'warn',

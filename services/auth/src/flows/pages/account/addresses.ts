@@ -10,7 +10,7 @@ import { addressWords } from '../../../words/pages/account/addresses.ts'
 import { accountWords } from '../../../words/pages/account/overview.ts'
 import { arrivalOf } from '../send-code.ts'
 import { accountPage, done, type Own, refused, showAccount } from './account-page.ts'
-import { currentPassword } from './password.ts'
+import { currentPassword, ownName } from './password.ts'
 
 type Channel = 'email' | 'phone'
 
@@ -84,7 +84,7 @@ async function showAddresses(own: Own, problem?: string) {
             ...(channel === 'email' ? { type: 'email', autocomplete: 'email' } : { type: 'tel', autocomplete: 'tel' }),
             value: visit.form.way === undefined ? visit.form[channel] : undefined,
           }),
-          needsPassword && currentPassword(own, `password-${channel}`),
+          needsPassword && [ownName(own), currentPassword(own, `password-${channel}`)],
           button({ label: words.change }),
         ],
       }),

@@ -4,7 +4,7 @@ import { button, checkbox } from '@services/common/pages/forms'
 import { leaveWords } from '../../../words/pages/account/leave.ts'
 import { accountWords } from '../../../words/pages/account/overview.ts'
 import { accountPage, type Own, refused, showAccount } from './account-page.ts'
-import { currentPassword } from './password.ts'
+import { currentPassword, ownName } from './password.ts'
 
 export const deletionPage = accountPage({
   name: 'deletion',
@@ -31,7 +31,7 @@ function showDeletion(own: Own, problem?: string) {
       html`<p>${words.deletionText}</p>\n`,
       visit.formOf({
         body: [
-          caller.user.has_password && currentPassword(own),
+          caller.user.has_password && [ownName(own), currentPassword(own)],
           checkbox({ name: 'sure', label: words.sure }),
           button({ label: words.delete, kind: 'danger' }),
         ],

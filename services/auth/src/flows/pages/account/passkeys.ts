@@ -85,7 +85,7 @@ function showNew(own: Own, { challenge_id, options }: Begun) {
     scripts: ['add-passkey.js'],
     body: [
       html`<p>${words.how}</p>
-<noscript><p class="notice problem">${words.needsScript}</p></noscript>
+<p class="notice problem" id="needs-script">${words.needsScript}</p>
 <p class="notice problem" id="passkey-problem" role="alert" hidden>${words.failed}</p>
 <div id="new-passkey" data-options="${JSON.stringify(options)}">
 `,

@@ -33,7 +33,6 @@ function showPassword(own: Own, problem?: string) {
   const { visit, caller } = own
   const words = visit.words(passwordWords)
   const { minLength, requireCurrent, requireReauthentication } = visit.deps.config.passwords
-  const name = nameOf(caller.user)
   return showAccount(own, {
     title: visit.words(accountWords).password,
     problem,
@@ -41,8 +40,7 @@ function showPassword(own: Own, problem?: string) {
       html`<p class="hint">${words.hint}</p>\n`,
       visit.formOf({
         body: [
-          // Managers of passwords find the account by it.
-          html`<input type="hidden" name="username" autocomplete="username" value="${name}">\n`,
+          ownName(own),
           requireCurrent && caller.user.has_password && currentPassword(own),
           field({
             ...{ name: 'password', type: 'password', label: words.label, autocomplete: 'new-password', required: true },
@@ -58,6 +56,10 @@ function showPassword(own: Own, problem?: string) {
     ],
   })
 }
+
+/** Hidden address, by which managers of passwords find the account. */
+export const ownName = ({ caller }: Own) =>
+  html`<input type="text" name="username" autocomplete="username" value="${nameOf(caller.user)}" hidden>\n`
 
 /** Field for the present password, for changes that demand it. */
 export const currentPassword = ({ visit }: Own, id = 'current-password') =>

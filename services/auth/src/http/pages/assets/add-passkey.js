@@ -3,7 +3,9 @@ const place = /** @type {HTMLElement} */ (document.querySelector('#new-passkey')
 const form = /** @type {HTMLFormElement} */ (place.querySelector('form'))
 const credential = /** @type {HTMLInputElement} */ (form.elements.namedItem('credential'))
 const problem = /** @type {HTMLElement} */ (document.querySelector('#passkey-problem'))
+const needsScript = /** @type {HTMLElement} */ (document.querySelector('#needs-script'))
 
+needsScript.hidden = true
 form.addEventListener('submit', async (event) => {
   event.preventDefault()
   problem.hidden = true
