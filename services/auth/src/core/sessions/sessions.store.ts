@@ -142,6 +142,21 @@ const opening = (signedIn: RawBuilder<unknown>, session: OpenedSession, others =
     from signed_in
     returning id`
 
+/** Inserts a session with the proofs of another one of the user; undefined when that has ended. */
+export async function insertCopy(
+  trx: Transaction<DB>,
+  copy: Pick<NewSession, 'id' | 'userId' | 'userAgent' | 'ip' | 'now'> & { of: string },
+) {
+  const { rows } = await sql<{ id: string; aal: Aal; amr: AmrEntry[] }>`
+    insert into ${sql.table('sessions')} (id, user_id, aal, initial_aal, amr, factor_id, trusted_device_id, identity_id, not_after,
+      refreshed_at, created_at, user_agent, ip)
+    select ${copy.id}::uuid, user_id, aal, initial_aal, amr, factor_id, trusted_device_id, identity_id, not_after,
+      ${copy.now}::timestamptz, ${copy.now}::timestamptz, ${copy.userAgent}::text, ${copy.ip}::inet
+    from ${sql.table('sessions')} where id = ${copy.of}::uuid and user_id = ${copy.userId}::uuid
+    returning id, aal, amr`.execute(trx)
+  return rows[0]
+}
+
 /**
  * Matches a session replaced by a newer sign-in. Computed, because concurrent sign-ins do not see each other but agree
  * on the order (ids break ties). Omitted where all are valid: planning it cost GET /user a third of its rate.

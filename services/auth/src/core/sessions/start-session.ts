@@ -6,15 +6,17 @@ import type { Aal, AmrEntry, DB } from '../../db/tables.ts'
 import { announceEvents, isFollowed, noteChange, wantsEvent } from '../../db/watched-users.ts'
 import { apiError } from '../../errors.ts'
 import { TRUSTED_DEVICE } from '../amr/second-methods.ts'
-import type { Origin, PendingAudit } from '../audit/audit.ts'
+import { type AuditDeps, type AuditLog, audit, type Origin, type PendingAudit } from '../audit/audit.ts'
 import type { Asking } from '../hooks/questions.ts'
 import type { TrustedDevice } from '../trusted-devices/trusted-devices.store.ts'
 import { type DeviceDeps, type PresentedDevice, provenFactorIds, useDevice } from '../trusted-devices/use-device.ts'
+import { isBanned } from '../users/is-banned.ts'
 import { isPending } from '../users/proven-addresses.ts'
 import { lockUser, type User } from '../users/users.store.ts'
 import type { TokenSession } from './access-token.ts'
+import type { LiveCaller } from './caller.ts'
 import { issueTokens, type SessionBody, type SessionDeps } from './issue-tokens.ts'
-import { type HeldProof, insertSession, type NewSession, type SignInEvent } from './sessions.store.ts'
+import { type HeldProof, insertCopy, insertSession, type NewSession, type SignInEvent } from './sessions.store.ts'
 import { registeredBody } from './user-answers.ts'
 
 /** Client of a sign-in, with the trusted device that it presents. */
@@ -90,6 +92,29 @@ export async function startSession(
   return body
 }
 
+/**
+ * Starts a session of a signed-in user for a further application, with the same proofs: their times stay, so that
+ * nothing counts as proven anew. Throws session_not_found when the first one has ended.
+ */
+export async function copySession(
+  deps: Asking<SessionDeps & AuditDeps & { newRowId: () => string }>,
+  trx: Transaction<DB>,
+  log: AuditLog,
+  { user, session }: Pick<LiveCaller, 'user' | 'session'>,
+  client: Origin,
+): Promise<SessionBody> {
+  const locked = await lockUser(trx, user.id)
+  if (!locked || isBanned(locked, deps.now())) throw apiError('session_not_found')
+  const now = deps.now()
+  const copy = await insertCopy(trx, { id: deps.newRowId(), of: session.id, userId: user.id, ...client, now })
+  if (!copy) throw apiError('session_not_found')
+  await audit(deps, trx, log, { action: 'login', actor: user, traits: { provider_type: 'session' } })
+  if (wantsEvent(trx, 'session.created')) {
+    await noteChange(trx, { userId: user.id, newSession: shownSession({ ...copy, ...client, now }) })
+  }
+  return issueTokens(deps, trx, user, { ...copy, refresh_counter: 0 }, copy.amr[0]?.method ?? '')
+}
+
 const inTransaction = <Result>(db: Kysely<DB>, work: (trx: Transaction<DB>) => Promise<Result>): Promise<Result> =>
   db.isTransaction ? work(db as Transaction<DB>) : db.transaction().execute(work)
 
@@ -107,7 +132,14 @@ async function userEvent(
 }
 
 /** A session as events show it. */
-const shownSession = ({ id, aal, amr, userAgent, ip, now }: NewSession) => ({
+const shownSession = ({
+  id,
+  aal,
+  amr,
+  userAgent,
+  ip,
+  now,
+}: Pick<NewSession, 'id' | 'aal' | 'amr' | 'userAgent' | 'ip' | 'now'>) => ({
   ...{ id, created_at: now.toISOString(), aal, methods: amr.map(({ method }) => method) },
   ...{ user_agent: userAgent, ip },
 })

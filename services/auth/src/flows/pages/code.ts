@@ -20,7 +20,7 @@ const AGAIN: Record<string, { url: string; body?: object }> = {
 
 export const codePage: Page = {
   path: '/ui/code',
-  get: (visit) => (isBegun(visit) ? showCode(visit, visit.carried.problem) : visit.goTo('/ui/sign-in')),
+  get: (visit) => (isBegun(visit) ? showCode(visit) : visit.goTo('/ui/sign-in')),
   async post(visit) {
     if (!isBegun(visit)) return visit.goTo('/ui/sign-in')
     if (visit.form.way === 'again') return sendAgain(visit)
@@ -30,7 +30,7 @@ export const codePage: Page = {
       ...addressOf(visit),
       token: visit.form.code ?? '',
     })
-    return answer.ok ? visit.signedIn(answer.body) : showCode(visit, undefined, visit.explain(answer))
+    return answer.ok ? visit.signedIn(answer.body) : again(visit, { error: visit.explain(answer) })
   },
 }
 
@@ -40,7 +40,7 @@ const addressOf = ({ carried: { address = '', type } }: Visit) =>
   type === 'sms' ? { phone: address } : { email: address }
 
 async function sendAgain(visit: Visit) {
-  const { type = '', address = '' } = visit.carried
+  const { type = '' } = visit.carried
   const { url, body } = AGAIN[type] as (typeof AGAIN)[string]
   const { query, challenge } = arrivalOf(visit)
   const answer = await visit.api('POST', `${url}${query}`, {
@@ -48,20 +48,25 @@ async function sendAgain(visit: Visit) {
     ...addressOf(visit),
     ...(type !== 'sms' && challenge),
   })
-  if (!answer.ok) return showCode(visit, visit.explain(answer))
-  return visit.goTo('/ui/code', { carry: { address, type, news: 'again' } })
+  return again(visit, answer.ok ? { news: 'again' } : { problem: visit.explain(answer) })
 }
 
-function showCode(visit: Visit, problem?: string, error?: string) {
+/** The page again, with one piece of news. */
+const again = (visit: Visit, news: Record<string, string>) => {
+  const { address = '', type = '' } = visit.carried
+  return visit.goTo('/ui/code', { carry: { address, type, ...news } })
+}
+
+function showCode(visit: Visit) {
   const words = visit.words(codeWords)
-  const { address = '', type, news } = visit.carried
+  const { address = '', type, news, problem, error } = visit.carried
   // A sign-up and a recovery always have a code.
   const takesCode = type !== 'email' || offers(visit.deps.config, 'code')
   const sentence = type === 'sms' ? words.texted : takesCode ? words.mailed : words.linked
   return visit.show({
     title: takesCode ? words.title : words.linkTitle,
-    problem,
-    news: news === 'again' && !error ? words.sentAgain : undefined,
+    ...(problem && { problem }),
+    news: news === 'again' ? words.sentAgain : undefined,
     body: [
       html`<p>${fill(sentence, { address })}</p>\n`,
       takesCode &&

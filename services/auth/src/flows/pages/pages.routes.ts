@@ -7,10 +7,12 @@ import { addPages } from '../../http/hosted/add-page.ts'
 import { accountPages } from './account/account-pages.ts'
 import { arrivalPage } from './arrive.ts'
 import { codePage } from './code.ts'
+import { factorPage } from './factor.ts'
 import { providerPage } from './provider.ts'
 import { signInPage } from './sign-in.ts'
 import { signOutPage } from './sign-out.ts'
 
 export const hostedPages: FastifyPluginAsync<{ deps: Deps }> = async (app, { deps }) => {
-  addPages(app, deps, [signInPage, codePage, providerPage, arrivalPage, signOutPage, ...accountPages])
+  const signIn = [signInPage, codePage, factorPage, providerPage, arrivalPage, signOutPage]
+  addPages(app, deps, [...signIn, ...accountPages])
 }

@@ -1,5 +1,6 @@
 // /ui/provider: begins a sign-in at a provider, which leads back to /ui/arrive.
 import type { Page } from '../../http/hosted/add-page.ts'
+import { toApplication } from '../../http/hosted/flow.ts'
 
 export const providerPage: Page = {
   path: '/ui/provider',
@@ -7,8 +8,7 @@ export const providerPage: Page = {
   get(visit) {
     // The operator's own target (EXTERNAL_REDIRECT_URL) replaces any: the application continues there by itself.
     const isOwnTarget = visit.deps.config.external.redirectUrl !== undefined
-    const { next: _n, ...toApplication } = visit.flow
-    const parameters = isOwnTarget ? toApplication : visit.arrival()
+    const parameters = isOwnTarget ? toApplication(visit.flow) : visit.arrival()
     const { provider = '' } = visit.query
     return visit.leave(visit.apiAddress(`/authorize?${new URLSearchParams({ provider, ...parameters })}`))
   },

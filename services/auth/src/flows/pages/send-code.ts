@@ -11,18 +11,16 @@ export function arrivalOf(visit: Visit) {
 }
 
 /** Requests a code to sign in with, and leads to the page that takes it. */
-export async function sendCode(
-  visit: Visit,
-  address: TypedAddress,
-  refused: (visit: Visit, error: string) => ReturnType<Visit['show']> | Promise<ReturnType<Visit['show']>>,
-) {
+export async function sendCode(visit: Visit, address: TypedAddress) {
   const { query, challenge } = arrivalOf(visit)
   const body = { ...address, create_user: false, ...('email' in address && challenge) }
   const answer = await visit.api('POST', `/otp${query}`, body)
-  const wasSent = !answer.ok && SENT_BEFORE.includes(answer.code)
-  if (!answer.ok && !wasSent) return refused(visit, visit.explain(answer))
+  const typed = textOf(address)
+  if (!answer.ok && !SENT_BEFORE.includes(answer.code)) {
+    return visit.goTo('/ui/sign-in', { carry: { typed, error: visit.explain(answer) } })
+  }
   const type = 'email' in address ? 'email' : 'sms'
   return visit.goTo('/ui/code', {
-    carry: { address: textOf(address), type, ...(wasSent && !answer.ok && { problem: visit.explain(answer) }) },
+    carry: { address: typed, type, ...(!answer.ok && { problem: visit.explain(answer) }) },
   })
 }

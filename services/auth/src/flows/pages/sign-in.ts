@@ -15,19 +15,46 @@ import { offeredProviders, offers } from './ways.ts'
 
 export const signInPage: Page = {
   path: '/ui/sign-in',
-  get: (visit) => showAddress(visit),
+  async get(visit) {
+    const caller = visit.flow.prompt === 'login' ? undefined : await visit.caller()
+    if (!caller) {
+      const address = typedAddress(visit, visit.carried.address)
+      return address ? showPassword(visit, address) : showAddress(visit)
+    }
+    return visit.flow.next === undefined ? showUser(visit, caller.user) : visit.continueAs(caller)
+  },
   async post(visit) {
-    const address = typedAddress(visit, visit.form.address)
-    if (!address) return showAddress(visit, visit.words(signInWords).notAnAddress)
-    const { way } = visit.form
+    if (visit.form.way === 'continue') {
+      const caller = await visit.caller()
+      return caller ? visit.continueAs(caller) : showAddress(visit)
+    }
+    const { address: typed = '', way } = visit.form
+    const address = typedAddress(visit, typed)
+    if (!address) return visit.retry({ typed, error: visit.words(signInWords).notAnAddress })
     if (way === 'password') return signInWithPassword(visit, address)
-    if (way === 'code' || !offers(visit.deps.config, 'password')) return sendCode(visit, address, showAddress)
-    return showPassword(visit, address)
+    if (way === 'code' || !offers(visit.deps.config, 'password')) return sendCode(visit, address)
+    return visit.goTo('/ui/sign-in', { carry: { address: typed } })
   },
 }
 
-/** The first step. `error`: reason why the address was refused. */
-async function showAddress(visit: Visit, error?: string) {
+/** The user who is signed in here goes on with one press, or is another one. */
+function showUser(visit: Visit, user: User) {
+  const words = visit.words(signInWords)
+  const name = nameOf(user)
+  return visit.show({
+    title: words.title,
+    body: [
+      html`<p>${name === undefined ? words.asGuest : fill(words.asUser, { name })}</p>\n`,
+      visit.formOf({ fields: { way: 'continue' }, body: button({ label: words.goOn }) }),
+      html`<p class="links"><a href="${visit.link('/ui/sign-in', { prompt: 'login' })}">${words.anotherUser}</a>
+<a href="${visit.link('/ui/sign-out')}">${words.signOut}</a></p>
+`,
+    ],
+  })
+}
+
+/** The first step. */
+async function showAddress(visit: Visit) {
   const { config } = visit.deps
   const words = visit.words(signInWords)
   const { phone } = config.signup
@@ -35,7 +62,14 @@ async function showAddress(visit: Visit, error?: string) {
   const form = visit.formOf({
     body: [
       field({
-        ...{ name: 'address', value: visit.form.address, error, required: true, autofocus: true, maxlength: 320 },
+        ...{
+          name: 'address',
+          value: visit.carried.typed,
+          error: visit.carried.error,
+          required: true,
+          autofocus: true,
+          maxlength: 320,
+        },
         ...{ label: phone ? words.emailOrPhone : words.email, autocomplete: 'username' },
         ...(phone ? { inputmode: 'email' as const } : { type: 'email' as const }),
       }),
@@ -47,7 +81,7 @@ async function showAddress(visit: Visit, error?: string) {
   return visit.show({
     title: words.title,
     news: { 'signed-out': words.signedOut, deleted: words.deleted }[visit.carried.news ?? ''],
-    problem: isEmpty ? words.noWay : undefined,
+    ...((isEmpty || visit.carried.problem) && { problem: isEmpty ? words.noWay : visit.carried.problem }),
     body: [
       asksAddress && form,
       asksAddress && providers.length > 0 && html`<p class="or">${words.or}</p>\n`,
@@ -66,13 +100,13 @@ async function providerLinks(visit: Visit): Promise<Html[]> {
   )
 }
 
-function showPassword(visit: Visit, address: TypedAddress, problem?: string) {
+function showPassword(visit: Visit, address: TypedAddress) {
   const words = visit.words(signInWords)
   const typed = textOf(address)
   const mailsCodes = offers(visit.deps.config, 'code') || offers(visit.deps.config, 'link')
   return visit.show({
     title: words.title,
-    problem,
+    ...(visit.carried.problem && { problem: visit.carried.problem }),
     body: [
       visit.formOf({
         fields: { way: 'password' },
@@ -98,7 +132,8 @@ function showPassword(visit: Visit, address: TypedAddress, problem?: string) {
 async function signInWithPassword(visit: Visit, address: TypedAddress) {
   const { password = '' } = visit.form
   const answer = await visit.api<SessionBody>('POST', '/token?grant_type=password', { ...address, password })
-  return answer.ok ? visit.signedIn(answer.body) : showPassword(visit, address, visit.explain(answer))
+  if (answer.ok) return visit.signedIn(answer.body)
+  return visit.retry({ address: textOf(address), problem: visit.explain(answer) })
 }
 
 /** Name of a user for themselves: a proven address, if there is one. */

@@ -75,7 +75,7 @@ export function openBrowserSessions(deps: SessionsDeps, cookie: BrowserCookie) {
     const parts = value.split('.')
     const [userId = '', sessionId = '', begun = '', seen = '', mac = ''] = parts
     const [given, expected] = [Buffer.from(mac, 'base64url'), macOf(parts.slice(0, 4).join('.'))]
-    if (given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined
+    if (parts.length !== 5 || given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined
     if (!UUID.test(userId) || !UUID.test(sessionId)) return undefined
     const [begunAt, seenAt] = [Number.parseInt(begun, 36), Number.parseInt(seen, 36)]
     const isOver =

@@ -1,11 +1,12 @@
 /** Longest value that an application may give; a redirect target has its own bound. */
 const MAX_LENGTH = 2048
 
-const NAMES = ['redirect_to', 'code_challenge', 'code_challenge_method', 'next'] as const
+const NAMES = ['redirect_to', 'code_challenge', 'code_challenge_method', 'next', 'prompt'] as const
 
 /**
- * Where a visit leads: to an application, by fragment or PKCE code, or with `next` to another page of ours. It travels
- * in addresses and forms, and is judged at its end by the rules of redirects.
+ * Target of a visit: an application, by fragment or PKCE code, or with `next` another page of ours. `prompt` is `login`
+ * where a sign-in of now is asked for. A flow travels in addresses and forms. The rules of redirects judge it at its
+ * end.
  */
 export type Flow = Partial<Record<(typeof NAMES)[number], string>>
 
@@ -18,3 +19,10 @@ export function readFlow(given: Readonly<Record<string, string>>): Flow {
 
 /** Pages that a sign-in may lead back to. No dots and no second slash: a browser stays on this host. */
 const isOwnPage = (path: string) => /^\/(ui|console)(\/[\w-]+)*$/.test(path)
+
+/** Part of a flow that endpoints take. */
+export const toApplication = ({ redirect_to, code_challenge, code_challenge_method }: Flow): Flow => ({
+  ...(redirect_to !== undefined && { redirect_to }),
+  ...(code_challenge !== undefined && { code_challenge }),
+  ...(code_challenge_method !== undefined && { code_challenge_method }),
+})

@@ -6,18 +6,19 @@ import { type Html, type HtmlValue, html } from '@services/common/html'
 import { PAGE_HEADERS } from '@services/common/pages/document'
 import { hiddenFields } from '@services/common/pages/forms'
 import { notice } from '@services/common/pages/notices'
-import { seal, unseal } from '@services/common/seal'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { decodeJwt } from 'jose'
 import { ARRIVAL_PATH } from '../../config/pages/page-variables.ts'
+import { hasVerifiedFactor } from '../../core/factors/assurance.ts'
 import { deriveKey } from '../../core/keys/derive-key.ts'
 import { MAX_TARGET_LENGTH } from '../../core/redirects/allow-list-patterns.ts'
 import type { SessionBody } from '../../core/sessions/issue-tokens.ts'
-import type { AmrEntry, Metadata } from '../../db/tables.ts'
+import type { AmrEntry, FactorJson, Metadata } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import type { Language, Table } from '../../words/language.ts'
 import { explain, type Refusal } from '../../words/pages/errors.ts'
 import { DEVICE_TOKEN } from '../caller/trusted-device.ts'
+import { clientOf } from '../limits/client.ts'
 import { cookiesOf, setCookie } from '../pages/cookies.ts'
 import { acceptLanguageOf, externalBase } from '../pages/mail-context.ts'
 import { givePageSecret, isProven, pageSecretsOf, proofOf } from '../pages/page-cookie.ts'
@@ -26,16 +27,11 @@ import { leaveTo, sendTo } from '../pages/send-to.ts'
 import { publicPath, type ShownPage, showPage } from '../pages/show-page.ts'
 import { type BrowserCaller, HOSTED_COOKIE, openBrowserSessions } from './browser-session.ts'
 import { type ApiAnswer, type ApiCall, callApi, streamApi } from './call-api.ts'
-import { type Flow, readFlow } from './flow.ts'
-import { addressWithSession, targetOf } from './hand-over.ts'
-
-/** Time that a page may stay open: its form works, and what its address carries is readable. */
-const PAGE_SECONDS = 86_400
+import { type Carried, openCarried, PAGE_SECONDS, sealCarried } from './carried.ts'
+import { type Flow, readFlow, toApplication } from './flow.ts'
+import { addressWithSession, sessionForApplication, targetOf } from './hand-over.ts'
 
 type Fields = Readonly<Record<string, string>>
-
-/** Values that an address carries for this browser alone, sealed: addresses of people do not belong into URLs. */
-type Carried = Readonly<Record<string, string>>
 
 export type Visit = ReturnType<ReturnType<typeof openVisits>>
 
@@ -101,32 +97,27 @@ export function openVisits(app: FastifyInstance, deps: Deps) {
     }
 
     const goTo = (to: string, { query: more = {}, carry }: { query?: Fields; carry?: Carried } = {}): FastifyReply =>
-      reply.redirect(link(to, { ...more, ...(carry && { c: sealCarried(carry) }) }), 303)
+      reply.redirect(link(to, { ...more, ...(carry && { c: sealCarried(key, carry, secret(), deps.now()) }) }), 303)
 
     const leave = (location: string): FastifyReply =>
       isPost ? leaveTo(config, request, reply, location) : sendTo(config, request, reply, { location, status: 303 })
 
+    /**
+     * Signs this browser in with the session of an API answer. Leads to the second factor if the user has one, else to
+     * `next`, else to the application.
+     */
+    async function signedIn(session: SessionBody): Promise<FastifyReply> {
+      const claims = decodeJwt<{ session_id: string; aal: string; amr: AmrEntry[] }>(session.access_token)
+      sessions.begin(reply, { userId: session.user.id, sessionId: claims.session_id })
+      if (lacksFactor(session.user.factors as FactorJson[] | undefined, claims.aal)) return goTo('/ui/factor')
+      if (flow.next !== undefined) return reply.redirect(link(flow.next, { next: undefined }), 303)
+      const named = { sessionId: claims.session_id, method: claims.amr[0]?.method ?? '' }
+      return leave(await addressWithSession(deps, flow, session, named))
+    }
+
     const trustDevice = (token: string): void => {
       const maxAge = config.mfa.trustedDevices.ttlSeconds
       setCookie(reply, { name: deviceCookie, value: token, maxAge, isSecure, sameSite: 'Lax' })
-    }
-
-    function sealCarried(values: Carried): string {
-      const until = deps.now().getTime() + PAGE_SECONDS * 1000
-      return Buffer.from(seal(key, { until, values }, secret()), 'base64').toString('base64url')
-    }
-
-    function openCarried(text: string | undefined): Carried {
-      if (text === undefined) return {}
-      for (const each of pageSecretsOf(request, isSecure)) {
-        try {
-          const { until, values } = unseal<{ until: number; values: Carried }>(key, text, each)
-          if (until > deps.now().getTime()) return values
-        } catch {
-          // Another browser's, or cut off.
-        }
-      }
-      return {}
     }
 
     return {
@@ -148,7 +139,7 @@ export function openVisits(app: FastifyInstance, deps: Deps) {
 
       /** Values that an earlier page gave to this one. */
       get carried(): Carried {
-        carried ??= openCarried(given.c)
+        carried ??= openCarried(key, given.c, pageSecretsOf(request, isSecure), deps.now())
         return carried
       },
 
@@ -209,8 +200,26 @@ ${hiddenFields({ ...flow, c: given.c, ...fields, proof })}${body}</form>
 
       /** Address of another page, with the flow. */
       link,
+      /**
+       * Leads a user on who is signed in here already, as `signedIn` does. The application gets a session of its own.
+       */
+      async continueAs(caller: BrowserCaller): Promise<FastifyReply> {
+        if (lacksFactor(caller.user.factors, caller.session.aal)) return goTo('/ui/factor')
+        if (flow.next !== undefined) return reply.redirect(link(flow.next, { next: undefined }), 303)
+        return signedIn(await sessionForApplication(deps, request.log, caller, clientOf(request, config)))
+      },
+
       /** Leads on to another page of ours, with the flow. */
       goTo,
+      /**
+       * Shows this page again, as it was, with a refusal. Answers to forms are redirects: a browser that goes back
+       * finds pages, not a question whether to send a form again.
+       */
+      retry: (carry: Carried, more: Fields = {}): FastifyReply =>
+        goTo(path, {
+          query: more,
+          carry: { ...openCarried(key, given.c, pageSecretsOf(request, isSecure), deps.now()), ...carry },
+        }),
       /** Asks to sign in, and leads back to this page. */
       toSignIn: (): FastifyReply => reply.redirect(`${base}/ui/sign-in?${new URLSearchParams({ next: path })}`, 303),
 
@@ -222,23 +231,7 @@ ${hiddenFields({ ...flow, c: given.c, ...fields, proof })}${body}</form>
         })
       },
 
-      /**
-       * Signs this browser in with the session of an API answer. Leads to the second factor if the user has one, else
-       * to `next`, else to the application.
-       */
-      async signedIn(session: SessionBody): Promise<FastifyReply> {
-        const claims = decodeJwt<{ session_id: string; aal: string; amr: AmrEntry[] }>(session.access_token)
-        sessions.begin(reply, { userId: session.user.id, sessionId: claims.session_id })
-        const factors = (session.user.factors ?? []) as { status: string; factor_type: string }[]
-        const hasFactor = factors.some(
-          ({ status, factor_type }) => status === 'verified' && factor_type !== 'recovery_code',
-        )
-        if (hasFactor && claims.aal === 'aal1') return goTo('/ui/factor')
-        if (flow.next !== undefined) return reply.redirect(link(flow.next, { next: undefined }), 303)
-        const named = { sessionId: claims.session_id, method: claims.amr[0]?.method ?? '' }
-        return leave(await addressWithSession(deps, flow, session, named))
-      },
-      /** Leaves for another origin; after a form by a page (send-to.ts). */
+      signedIn,
       leave,
       /** The application's address, or the site where none is permitted. */
       target: (): string => targetOf(config, flow),
@@ -249,15 +242,14 @@ ${hiddenFields({ ...flow, c: given.c, ...fields, proof })}${body}</form>
       signedOut: (): void => sessions.end(reply),
 
       /**
-       * Parameters for requests whose mail link or provider leads back to this browser (flows/pages/arrive.ts). The
-       * verifier follows from the browser's cookie, so that nothing is stored.
+       * Returns parameters for requests whose mail link or provider leads back to this browser. The verifier follows
+       * from the browser's cookie, so that nothing is stored (flows/pages/arrive.ts).
        */
-      arrival(): { redirect_to: string; code_challenge: string; code_challenge_method: string } | Omit<Flow, 'next'> {
+      arrival(): Flow {
         const nonce = Buffer.from(deps.random(12)).toString('base64url')
         const search = new URLSearchParams({ ...flow, attempt: nonce })
         const address = `${externalBase(request, config)}${ARRIVAL_PATH}?${search}`
-        const { next: _n, ...own } = flow
-        if (address.length > MAX_TARGET_LENGTH) return own
+        if (address.length > MAX_TARGET_LENGTH) return toApplication(flow)
         return {
           redirect_to: address,
           code_challenge: s256(verifierOf(secret(), nonce)),
@@ -269,6 +261,10 @@ ${hiddenFields({ ...flow, c: given.c, ...fields, proof })}${body}</form>
     }
   }
 }
+
+/** Whether a session still needs the user's second factor. */
+const lacksFactor = (factors: FactorJson[] | null | undefined, aal: string) =>
+  aal === 'aal1' && hasVerifiedFactor({ factors: factors ?? null })
 
 const textsOf = (values: unknown): Fields =>
   Object.fromEntries(

@@ -1,0 +1,200 @@
+// All hosted pages in Chromium: by keyboard alone, on a narrow screen, light and dark, without scripts. They break no
+// rule of axe-core and none of the policy. A new page is an entry of PAGES.
+import { once } from 'node:events'
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { findFreePort } from '@services/common/dev/dev-ports'
+import { accessibilityFaults } from '@services/common/testing/http/accessibility'
+import { type Browser, launchBrowser, type Page } from '@services/common/testing/http/browser'
+import { createFarServer } from '@services/common/testing/http/far-server'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { type SecondUser, totpCode, withTotp } from '../../../test/second-factors.ts'
+import { startTestService, type TestService } from '../../../test/service.ts'
+
+const PASSWORD = 'correct horse'
+const ADA = 'ada@example.com'
+const NARROW = { width: 320, height: 640 }
+
+describe('in a browser', { tags: 'chromium' }, () => {
+  let browser: Browser
+  let service: TestService
+  let application: Server
+  let auth: string
+  let target: string
+  let second: SecondUser
+
+  beforeAll(async () => {
+    application = createFarServer((_request, response) => {
+      response.setHeader('content-type', 'text/html').end('<!doctype html><title>Application</title><h1>Welcome</h1>')
+    }).listen(0, '127.0.0.1')
+    await once(application, 'listening')
+    target = `http://127.0.0.1:${(application.address() as AddressInfo).port}/done`
+    // Another site to a browser than the application. Browsers take this machine for as safe as TLS.
+    auth = `http://localhost:${await findFreePort()}`
+    service = await startTestService({
+      AUTH_SITE_URL: target,
+      AUTH_API_EXTERNAL_URL: auth.replace('http:', 'https:'),
+      AUTH_HOSTED_PAGES_ENABLED: 'true',
+      AUTH_MFA_TRUSTED_DEVICE_TTL: '30d',
+      AUTH_PAGES_SUPPORT_URL: 'https://help.example/',
+    })
+    await service.signedIn(ADA, PASSWORD)
+    second = await withTotp(service)
+    await service.app.listen({ port: Number(new URL(auth).port), host: '127.0.0.1' })
+    browser = await launchBrowser()
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await service?.close()
+    application?.close()
+  })
+
+  /** A new browser, and all that it complains of. */
+  async function open(options: Parameters<Browser['newContext']>[0] = {}) {
+    const context = await browser.newContext({ locale: 'en-GB', ...options })
+    onTestFinished(() => context.close())
+    const page = await context.newPage()
+    const complaints: string[] = []
+    page.on('console', (message) => complaints.push(message.text()))
+    page.on('requestfailed', (request) => complaints.push(request.url()))
+    page.on('request', (request) => {
+      const { origin } = new URL(request.url())
+      if (origin !== auth && origin !== new URL(target).origin) complaints.push(request.url())
+    })
+    return { page, complaints }
+  }
+
+  const start = (page: Page) => page.goto(`${auth}/ui/sign-in?${new URLSearchParams({ redirect_to: target })}`)
+  const press = (page: Page, label: string) => page.getByRole('button', { name: label, exact: true }).click()
+
+  async function toPassword(page: Page, email = ADA) {
+    await start(page)
+    await page.getByLabel('Email address').fill(email)
+    await press(page, 'Continue')
+    await page.getByLabel('Password').waitFor()
+  }
+
+  async function signIn(page: Page, email = ADA) {
+    await toPassword(page, email)
+    await page.getByLabel('Password').fill(PASSWORD)
+    await press(page, 'Sign in')
+  }
+
+  const arrived = (page: Page) => page.getByRole('heading', { name: 'Welcome' }).waitFor()
+
+  /** Each page by its heading, and how a browser comes there. */
+  const PAGES: [name: string, heading: string, open: (page: Page) => Promise<unknown>][] = [
+    ['address', 'Sign in', start],
+    [
+      'refused address',
+      'Sign in',
+      async (page) => {
+        await start(page)
+        await page.getByLabel('Email address').fill('a@b c')
+        await page.evaluate("document.querySelector('form').noValidate = true")
+        await press(page, 'Continue')
+        await page.getByText('Please enter an email address').waitFor()
+      },
+    ],
+    ['password', 'Sign in', (page) => toPassword(page)],
+    [
+      'wrong password',
+      'Sign in',
+      async (page) => {
+        await toPassword(page)
+        await page.getByLabel('Password').fill('wrong')
+        await press(page, 'Sign in')
+        await page.getByRole('alert').waitFor()
+      },
+    ],
+    [
+      'code',
+      'Enter the code',
+      async (page) => {
+        await toPassword(page, 'nobody@example.com')
+        await press(page, 'Send me a code instead')
+      },
+    ],
+    ['second factor', 'Second factor', (page) => signIn(page, second.email)],
+    [
+      'recovery code',
+      'Second factor',
+      async (page) => {
+        await signIn(page, second.email)
+        await page.getByRole('link', { name: 'Use a recovery code' }).click()
+        await page.getByLabel('Recovery code').waitFor()
+      },
+    ],
+    [
+      'signed in',
+      'Sign in',
+      async (page) => {
+        await signIn(page)
+        await arrived(page)
+        await start(page)
+      },
+    ],
+    [
+      'sign out',
+      'Sign out',
+      async (page) => {
+        await signIn(page)
+        await arrived(page)
+        await page.goto(`${auth}/ui/sign-out`)
+      },
+    ],
+    ['failure', 'That did not work', (page) => page.goto(`${auth}/ui/arrive?code=x`)],
+  ]
+
+  test.for(PAGES)('the page “%s” fits 320 px, and is accessible in light and dark', async ([, heading, come]) => {
+    const { page, complaints } = await open({ viewport: NARROW })
+    await come(page)
+    await page.getByRole('heading', { name: heading, level: 1 }).waitFor()
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(NARROW.width)
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme })
+      expect([colorScheme, await accessibilityFaults(page)]).toEqual([colorScheme, []])
+    }
+    expect(complaints.filter((text) => !/status of 400/.test(text))).toEqual([])
+  })
+
+  test.each([true, false])('the keyboard alone leads to the application (scripts: %s)', async (javaScriptEnabled) => {
+    const { page, complaints } = await open({ javaScriptEnabled })
+    await start(page)
+    await page.locator('input[name=address]:focus').waitFor()
+    await page.keyboard.type(ADA)
+    await page.keyboard.press('Enter')
+    await page.locator('input[name=password]:focus').waitFor()
+    await page.keyboard.type(PASSWORD)
+    await page.keyboard.press('Enter')
+    await arrived(page)
+    expect(new URL(page.url()).hash).toMatch(/access_token=.*refresh_token=/)
+    // The page in between has replaced itself, and no form is sent again: going back shows the present state.
+    await page.goBack()
+    await page.getByText(`You are signed in as ${ADA}.`).waitFor()
+    expect(complaints).toEqual([])
+  })
+
+  test('a second factor and the trust of the device need no scripts, and the browser is known afterwards', async () => {
+    const { page, complaints } = await open({ javaScriptEnabled: false })
+    await signIn(page, second.email)
+    service.clock.advance({ seconds: 30 })
+    await page.getByLabel('Code').fill(totpCode(second.totp.secret, service.clock.now()))
+    await page.getByLabel('Do not ask again on this device').check()
+    await press(page, 'Continue')
+    await arrived(page)
+    await page.goto(`${auth}/ui/sign-out`)
+    await press(page, 'Sign out')
+    await page.getByText('You are signed out.').waitFor()
+    await signIn(page, second.email)
+    await arrived(page)
+    expect(complaints).toEqual([])
+  })
+
+  test('a double click on a form leads to the page of the present state', async () => {
+    const { page } = await open()
+    await toPassword(page)
+    await page.getByRole('button', { name: 'Send me a code instead' }).dblclick()
+    await page.getByRole('heading', { name: 'Enter the code' }).waitFor()
+  })
+})
