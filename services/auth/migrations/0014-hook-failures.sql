@@ -2,7 +2,7 @@
 create table {{prefix}}hook_failures (
   id uuid primary key,
   point text not null,
-  -- Code of the error, and its cause in words.
+  -- Code of the error, and its cause: in words, or the SQLSTATE of a function.
   result text not null,
   reason text not null,
   -- Id of the question.

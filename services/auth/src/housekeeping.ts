@@ -128,12 +128,11 @@ function kindsOf(deps: Deps, log: Logger): Kinds {
       : { 'refused sign-ins': { begin: (from) => deleteRefusedSignIns(db, ago(KEEP_REFUSED_SECONDS), from) } }),
     ...erasures(deps, log, ago),
     'settings to renew': { everyMs: DAY_MS, begin: () => warnOfExpiry(config, now(), log) },
-    ...(config.console.enabled && {
-      'hourly statistics': {
-        begin: () => repeatBatch((limit) => foldHours(db, beginOf(DAY_MS, ago(FOLD_AFTER_SECONDS)), limit)),
-      },
-      'daily statistics': { begin: () => deleteOldDays(db, ago(KEEP_DAYS_SECONDS)) },
-    }),
+    // Also without the console: another process may count, and counts outlive the setting.
+    'hourly statistics': {
+      begin: () => repeatBatch((limit) => foldHours(db, beginOf(DAY_MS, ago(FOLD_AFTER_SECONDS)), limit)),
+    },
+    'daily statistics': { begin: () => deleteOldDays(db, ago(KEEP_DAYS_SECONDS)) },
     'sessions with an end': { begin: () => deleteEndedSessions(db, 'not_after', ago(KEEP_SECONDS)) },
     ...(timeboxSeconds && {
       'sessions past their time box': {

@@ -4,9 +4,10 @@ import type { pageVariables } from './pages/page-variables.ts'
 import type { serverVariables } from './server.ts'
 
 export const consoleVariables = {
-  CONSOLE_ENABLED: boolean('Serve the console for administrators at `/console`, and count what its overview shows.', {
-    default: 'false',
-  }),
+  CONSOLE_ENABLED: boolean(
+    'Serve the console for administrators at `/console`, and count what its overview shows. Each process counts only its own events: set it for all, workers too.',
+    { default: 'false' },
+  ),
   CONSOLE_REQUIRE_MFA: boolean('The console requires a session with a proven second factor.', { default: 'true' }),
   CONSOLE_PORT: port('Port that alone serves the console, kept from the public ingress; unset: that of the API.', {}),
 } satisfies Variables

@@ -9,12 +9,21 @@ import type { Question } from './points.ts'
 export interface FunctionHookSettings {
   target: FunctionTarget
   timeoutSeconds: number
-  /** The question holds codes, which an error may quote: only its SQLSTATE is kept. */
+  /** The question holds codes, which an error may quote: the log has only its SQLSTATE. */
   isSecret?: boolean
   /** Whether a transaction continues after a failure. */
   hasSavepoint?: boolean
   /** Nothing that the function writes stays. */
   isUndone?: boolean
+}
+
+/** Error of a function without its detail, which quotes rows. The message may quote the question: for the log alone. */
+export class FunctionError extends Error {
+  readonly sqlState: string
+  constructor(sqlState: string, message?: string) {
+    super(message === undefined ? sqlState : `${sqlState}: ${message}`)
+    this.sqlState = sqlState
+  }
 }
 
 /** SQLSTATE of a statement that reached its time limit. */
@@ -44,8 +53,7 @@ function failureOf(error: unknown, timeoutSeconds: number, isSecret: boolean) {
   const [, status] = /^PT(\d{3})$/.exec(state) ?? []
   const { message } = error as Error
   if (status !== undefined && message) return refusal(message, Number(status))
-  // Without the detail of the error, which quotes rows.
-  const cause = new Error(isSecret ? state : `${state}: ${message}`)
+  const cause = new FunctionError(state, isSecret ? undefined : message)
   return state === QUERY_CANCELED
     ? timedOut(timeoutSeconds, cause)
     : apiError('unexpected_failure', { message: FAILED, cause })

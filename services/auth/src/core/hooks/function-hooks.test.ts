@@ -18,6 +18,8 @@ const FUNCTIONS: Record<string, string> = {
   raises: `raise exception 'secret of row 5'`,
   raises_status: `raise exception 'not today' using errcode = 'PT423'`,
   raises_success: `raise exception 'not today' using errcode = 'PT200'`,
+  quotes_user: `return (event ->> 'user_id')::integer`,
+  raises_away: `raise exception 'no %', event #>> '{user,email}' using errcode = '57P01'`,
   quotes: `return (event #>> '{sms,otp}' || ' is your code')::integer`,
   records: 'insert into app.facts values (3); return null',
   violates: 'insert into app.facts values (1), (1); return null',
@@ -189,6 +191,32 @@ test('a function that sends leaves no code of its question in the log', async ({
   const question = { user: {}, sms: { otp: '862578' } } as never
   await outcomeOf(own.deps.hooks.ask('send-sms', keeping, question))
   expect(lines).toMatchObject([{ hook: 'send-sms', reason: '22P02' }])
+})
+
+test('the error of a function is in the log, and only its SQLSTATE is stored: the text may quote the user', async ({
+  service,
+}) => {
+  const own = await service.with({
+    [`${POINT}_ENABLED`]: 'true',
+    [`${POINT}_URI`]: 'pg-functions://postgres/app/quotes_user',
+    AUTH_HOOK_BEFORE_USER_CREATED_ENABLED: 'true',
+    AUTH_HOOK_BEFORE_USER_CREATED_URI: 'pg-functions://postgres/app/raises_away',
+  })
+  onTestFinished(() => own.close())
+  onTestFinished(() => own.deps.hooks.close())
+  const lines: unknown[] = []
+  const keeping = { info() {}, warn: (facts: unknown) => void lines.push(facts) } as unknown as AuditLog
+  const user = { email: 'ada.private@example.com' }
+  const ask = own.deps.hooks.ask
+  await outcomeOf(ask('mfa-verification', keeping, { ...payload, user_id: user.email }, { id: 'quotes' }))
+  await outcomeOf(ask('before-user-created', keeping, { user } as never, { id: 'is away' }))
+  await own.deps.hookFailures.written()
+  expect(lines.map((line) => JSON.stringify(line).includes('ada.private'))).toEqual([true, true])
+  const { body, text } = await own.get('/admin/hooks', own.admin)
+  const stored = body.hooks.flatMap(({ failures }: { failures: object[] }) => failures)
+  expect(stored).toContainEqual(expect.objectContaining({ question_id: 'quotes', reason: '22P02' }))
+  expect(stored).toContainEqual(expect.objectContaining({ question_id: 'is away', reason: '57P01' }))
+  expect(text).not.toContain('ada.private')
 })
 
 describe('a function of another database', () => {

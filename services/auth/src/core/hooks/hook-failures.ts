@@ -8,7 +8,7 @@ export interface HookFailure {
   questionId: string
   /** Code of the error. */
   result: string
-  /** Cause, as the log has it: without codes and addresses. */
+  /** Cause without data of the user; the SQLSTATE of an error in PostgreSQL. */
   reason: string
 }
 

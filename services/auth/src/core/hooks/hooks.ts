@@ -2,12 +2,13 @@
 // request waits for it: never inside a transaction, except for a function in this database. How a transaction asks:
 // questions.ts. Transports: ../../adapters/hooks/. Guide: docs/ask-your-own-code.md.
 import { createSemaphore } from '@services/common/concurrency/semaphore'
+import { sqlStateOf } from '@services/common/database/errors'
 import { openDatabase } from '@services/common/database/pool'
 import { disconnectSignal } from '@services/common/request-deadline'
 import { resultOf } from '@services/common/telemetry/instruments'
 import type { Logger } from '@services/common/telemetry/logger'
 import type { Kysely } from 'kysely'
-import { askFunction, type FunctionHookSettings } from '../../adapters/hooks/function-hook.ts'
+import { askFunction, FunctionError, type FunctionHookSettings } from '../../adapters/hooks/function-hook.ts'
 import { type HookAnswer, unfit } from '../../adapters/hooks/hook-answer.ts'
 import { describeTarget } from '../../adapters/hooks/hook-uri.ts'
 import { askByHttp } from '../../adapters/hooks/http-hook.ts'
@@ -162,7 +163,7 @@ export function createHooks({ db, log: processLog, now, newId, random, config, r
       if (isAnswer(result)) times.answered(point, micros / 1000)
       else {
         if (!isUndone) times.failed(point)
-        recordFailure?.(point, { questionId: id, result, reason: reasonOf(error) })
+        recordFailure?.(point, { questionId: id, result, reason: storedReasonOf(error) })
       }
       logCall(log, { point, uri: describeTarget(hook.target), id, result, micros, error })
     }
@@ -242,6 +243,12 @@ function logCall(log: AuditLog, { point, uri, id, result, micros, error }: Call)
   const facts = { action: 'run_hook', hook: point, uri, hookId: id, success, result, duration: micros }
   if (success) log.info(facts, 'hook asked')
   else log.warn({ ...facts, reason: reasonOf(error) }, 'hook failed')
+}
+
+/** An error of PostgreSQL may quote the user, whose deletion does not reach the failures: its SQLSTATE says enough. */
+function storedReasonOf(error: unknown): string {
+  const { cause } = error as Error
+  return cause instanceof FunctionError ? cause.sqlState : (sqlStateOf(error) ?? reasonOf(error))
 }
 
 /** The cause says more than the public text. */

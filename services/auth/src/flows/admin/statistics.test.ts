@@ -110,9 +110,21 @@ test('replicas count each event once, also when a write fails or is repeated, an
   expect(days.map(({ sign_ups }: typeof NOTHING) => sign_ups)).toEqual([{ phone: 4 }, {}, {}, {}])
 })
 
-test('without the console nothing is counted', async ({ service }) => {
+test('without the console nothing is counted, and earlier counts expire all the same', async ({ service }) => {
   await service.signedIn()
   expect(service.deps.statistics).toBeUndefined()
   const { status, body } = await service.get('/admin/statistics', service.admin)
   expect([status, body.error_code, body.msg]).toEqual([404, 'feature_disabled', 'Statistics are disabled'])
+  const { pool, log, now } = service.deps
+  const day = beginOf(DAY_MS, new Date(now().getTime() - 3 * DAY_MS))
+  const earlier = "'sign_up', 'earlier', 'ok', 1"
+  await pool.query(
+    `insert into hourly_counts (hour, event, method, result, count, process) values ($1, ${earlier}, $2)`,
+    [day, service.deps.newId()],
+  )
+  await pool.query(`insert into daily_counts (day, event, method, result, count) values ('2020-01-01', ${earlier})`)
+  await deleteExpired(service.deps, log)
+  const left = await pool.query(`select hour::text as begin from hourly_counts where method = 'earlier'
+    union all select day::text from daily_counts where method = 'earlier'`)
+  expect(left.rows).toEqual([{ begin: day.toISOString().slice(0, 10) }])
 })

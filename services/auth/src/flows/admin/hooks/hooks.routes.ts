@@ -12,7 +12,9 @@ const FailureShape = Type.Object(
   {
     failed_at: Type.String({ format: 'date-time' }),
     result: Type.String({ description: 'Code of the error.' }),
-    reason: Type.String({ description: 'Its cause, as the log has it.' }),
+    reason: Type.String({
+      description: 'Its cause; of an error of PostgreSQL only the SQLSTATE. The log has its text.',
+    }),
     question_id: Type.String({ description: 'Id of the question, which is the header `webhook-id`.' }),
     failures: Type.Integer({ description: 'Failures since the entry before, of the process that wrote it.' }),
   },
