@@ -57,9 +57,13 @@ export async function measureEvents(databaseUrl: string, seconds: number, concur
 
 async function requireDeliveries(connectionString: string): Promise<void> {
   const pool = new pg.Pool({ connectionString, max: 1 })
-  const { rowCount } = await pool.query(`select from webhook_deliveries where state = 'delivered' limit 1`)
+  const { rows } = await pool.query<{ state: string; count: number }>(
+    'select state, count(*)::integer as count from webhook_deliveries group by state',
+  )
   await pool.end()
-  if (!rowCount) throw new Error('the receiver was sent no event')
+  const countOf = (state: string) => rows.find((row) => row.state === state)?.count ?? 0
+  // A dispatcher that falls behind costs the sign-ins little.
+  if (countOf('waiting') > countOf('delivered') / 100) throw new Error(`events wait: ${JSON.stringify(rows)}`)
 }
 
 if (import.meta.main) {

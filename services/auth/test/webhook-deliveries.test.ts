@@ -1,5 +1,6 @@
 // Deliveries of events to receivers that behave in every way, over real sockets. The test is the worker: it starts and
 // stops dispatchers, and its clock decides what is due.
+import type { ServerResponse } from 'node:http'
 import { countLockWaits } from '@services/common/testing/database/lock-waits'
 import { type Received, type Receiver, startReceiver } from '@services/common/testing/http/receiver'
 import { type Kysely, sql } from 'kysely'
@@ -365,6 +366,32 @@ test('a receiver that answers 410 is disabled at once, and no event waits for it
   for (const { data } of rows) expect(data).toEqual({ user: { id: user } })
 })
 
+test('a locked delivery holds up no other one that is accepted with it', async () => {
+  const held: ServerResponse[] = []
+  receiver.answer = (response) => void held.push(response)
+  const [locked, free] = [await register(), await register()]
+  await newUser()
+  dispatch()
+  await expect.poll(() => held.length).toBe(2)
+  const release = await lockRow('webhook_deliveries', locked.id, 'webhook_id')
+  for (const response of held) response.writeHead(204).end()
+  await expect.poll(() => states(free.id)).toEqual(['delivered'])
+  expect(await states(locked.id)).toEqual(['waiting'])
+  await release()
+  await expect.poll(() => states(locked.id)).toEqual(['delivered'])
+})
+
+test('all events that wait for a receiver are due as soon as it has another address', async () => {
+  const { id } = await register()
+  await copyEvents(await newUser(), 1_200)
+  await service.deps.pool.query(
+    `update webhook_deliveries set last_error = 'status', next_at = next_at + interval '1 h'`,
+  )
+  await service.put(`/admin/webhooks/${id}`, { url: `${receiver.url}/elsewhere` }, service.admin)
+  const late = await service.deps.pool.query('select from webhook_deliveries where next_at > $1', [service.clock.now()])
+  expect(late.rowCount).toBe(0)
+})
+
 test('a receiver with another address is asked at once', async () => {
   receiver.answer = (response) => response.writeHead(503).end()
   const { id } = await register()
@@ -508,7 +535,11 @@ test('an event that waits for an enabled receiver is attempted at least once, ho
 })
 
 /** Locks a row until the returned function is called, or the test ends. */
-async function lockRow(table: 'webhooks' | 'webhook_deliveries', id: string): Promise<() => Promise<void>> {
+async function lockRow(
+  table: 'webhooks' | 'webhook_deliveries',
+  id: string,
+  column: 'id' | 'webhook_id' = 'id',
+): Promise<() => Promise<void>> {
   const client = await service.deps.pool.connect()
   let isHeld = true
   const release = async () => {
@@ -519,7 +550,7 @@ async function lockRow(table: 'webhooks' | 'webhook_deliveries', id: string): Pr
   }
   onTestFinished(release)
   await client.query('begin')
-  await client.query(`select from ${table} where id = $1 for update`, [id])
+  await client.query(`select from ${table} where ${column} = $1 for update`, [id])
   return release
 }
 

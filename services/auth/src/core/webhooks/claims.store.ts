@@ -5,7 +5,7 @@ import type { Delivery } from './deliveries.store.ts'
 
 /** A delivery whose attempt has begun, with its receiver. */
 export type Claimed = Pick<Delivery, 'webhook_id' | 'id' | 'user_id' | 'event' | 'data' | 'attempts' | 'created_at'> &
-  Pick<Selectable<DB['webhooks']>, 'url' | 'sealed_secrets'>
+  Pick<Selectable<DB['webhooks']>, 'url' | 'sealed_secrets' | 'failures'>
 
 interface Claim {
   now: Date
@@ -97,7 +97,7 @@ export async function claimDue(
       where delivery.ctid = any (array(select tid from blocked))
       returning delivery.id
     )
-    select claimed.*, receiver.url, receiver.sealed_secrets, number.put_off
+    select claimed.*, receiver.url, receiver.sealed_secrets, receiver.failures, number.put_off
     from (select count(*)::integer as put_off from put_off) number
       left join (claimed join ${receivers} receiver on receiver.id = claimed.webhook_id) on true`.execute(db)
   // One row without a claim has the number alone.

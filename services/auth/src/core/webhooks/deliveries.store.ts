@@ -46,7 +46,7 @@ export async function endAttempt(
 }
 
 /** An attempt whose receiver accepted the event. */
-export type Delivered = Attempt & Pick<AttemptResult, 'status'>
+export type AcceptedAttempt = Attempt & Pick<AttemptResult, 'status'>
 
 /** A delivery that has ended. */
 export interface Ended extends DeliveryKey, Pick<Delivery, 'user_id'> {
@@ -54,21 +54,18 @@ export interface Ended extends DeliveryKey, Pick<Delivery, 'user_id'> {
   failures: number | null
 }
 
-/**
- * Ends these attempts in one statement, but for lost ones. Returns the deliveries that it ended. The lock order is that
- * of an erasure.
- */
-export async function endDelivered(db: Kysely<DB>, delivered: readonly Delivered[]): Promise<Ended[]> {
-  const column = (name: 'webhook_id' | 'id' | 'attempts') => delivered.map((attempt) => attempt[name])
+/** Ends these attempts in one statement, but for lost and locked ones. Returns the deliveries that it ended. */
+export async function endAccepted(db: Kysely<DB>, accepted: readonly AcceptedAttempt[]): Promise<Ended[]> {
+  const column = (name: 'webhook_id' | 'id' | 'attempts') => accepted.map((attempt) => attempt[name])
   const deliveries = sql.table('webhook_deliveries')
   const { rows } = await sql<Ended>`
     with ended as materialized (
       select own.webhook_id, own.id, attempt.status
       from unnest(${column('webhook_id')}::uuid[], ${column('id')}::uuid[], ${column('attempts')}::integer[],
-          ${delivered.map(({ status }) => status)}::integer[]) attempt (webhook_id, id, attempts, status)
+          ${accepted.map(({ status }) => status)}::integer[]) attempt (webhook_id, id, attempts, status)
         join ${deliveries} own on own.webhook_id = attempt.webhook_id and own.id = attempt.id
       where own.attempts = attempt.attempts and own.state = 'waiting'
-      order by own.webhook_id, own.id for no key update of own
+      for no key update of own skip locked
     )
     update ${deliveries} delivery
     set state = 'delivered', next_at = null, is_running = false, last_status = ended.status, last_error = null
@@ -81,17 +78,18 @@ export async function endDelivered(db: Kysely<DB>, delivered: readonly Delivered
 }
 
 /**
- * Makes the first deliveries of these users due, which were put off behind ended ones. It is a statement of its own:
- * the one of the end sees no delivery that came and was put off after its snapshot.
+ * Makes the first deliveries of these users due, which were put off behind ended ones; returns their number. It is a
+ * statement of its own: the one of the end sees no delivery that came and was put off after its snapshot. The lock
+ * order is that of an erasure.
  */
 export async function bringNext(
   db: Kysely<DB>,
   ended: readonly Pick<Delivery, 'webhook_id' | 'user_id'>[],
   now: Date,
-): Promise<void> {
+): Promise<number> {
   const deliveries = sql.table('webhook_deliveries')
   const column = (name: 'webhook_id' | 'user_id') => ended.map((delivery) => delivery[name])
-  await sql`
+  const { numAffectedRows } = await sql`
     with next as materialized (
       select own.webhook_id, own.id
       from unnest(${column('webhook_id')}::uuid[], ${column('user_id')}::uuid[]) ended (webhook_id, user_id)
@@ -104,6 +102,7 @@ export async function bringNext(
     )
     update ${deliveries} delivery set next_at = ${now}
     from next where delivery.webhook_id = next.webhook_id and delivery.id = next.id`.execute(db)
+  return Number(numAffectedRows ?? 0)
 }
 
 /** Undoes the beginning of attempts that were not made. */

@@ -20,17 +20,9 @@ import { createReceivers } from '@services/common/webhooks/receivers'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import { countWebhookAttempt, countWebhookDisabled } from '../../metrics.ts'
+import { createAcceptedAttempts } from './accepted-attempts.ts'
 import { type Claimed, claimDue } from './claims.store.ts'
-import {
-  bringForward,
-  bringNext,
-  type Delivered,
-  type Ended,
-  endAttempt,
-  endDelivered,
-  lockAttempt,
-  releaseAttempts,
-} from './deliveries.store.ts'
+import { bringForward, bringNext, endAttempt, lockAttempt, releaseAttempts } from './deliveries.store.ts'
 import type { EventRecorder } from './record-events.ts'
 import { OWN_FAULT, type SendDeps, sendEvent } from './send-event.ts'
 import { failUnwanted } from './unwanted-deliveries.store.ts'
@@ -67,7 +59,7 @@ const POLL_EVERY_MS = 1_000
 /** Least time between two rounds: a statement costs about as much for three events as for one. */
 const ROUND_EVERY_MS = 50
 
-/** The same while a receiver has more events than slots. */
+/** The same while events wait for each other or for slots. */
 const BACKLOG_ROUND_EVERY_MS = 10
 
 /** Time that running attempts have to end at a stop. */
@@ -84,7 +76,7 @@ export function startDispatcher(
   const { db, events, log, now } = deps
   const slots = createReceivers()
   const attempts = new Map<Claimed, Promise<void>>()
-  const accepted: Accepted[] = []
+  const accepted = createAcceptedAttempts(deps)
   let rounds: Promise<void> | undefined
   let isWoken = false
   let isStopping = false
@@ -99,15 +91,15 @@ export function startDispatcher(
       .catch((err) => log.warn({ err }, 'events not claimed, will retry'))
       .finally(() => {
         rounds = undefined
-        if (isWoken || accepted.length > 0) begin()
+        if (isWoken || accepted.isWaiting()) begin()
       })
   }
   const runRounds = async () => {
-    while (isWoken || accepted.length > 0) {
-      // A locked row holds up its own round only.
-      await withTimeout(ROUND_EVERY_MS, recordAccepted(deps, accepted.splice(0)))
+    while (isWoken || accepted.isWaiting()) {
+      // A statement that waits for a lock holds up no other round.
+      const brought = await withTimeout(ROUND_EVERY_MS, accepted.record())
       const isBacklog = isWoken && (await claim())
-      await setTimeout(isBacklog ? BACKLOG_ROUND_EVERY_MS : ROUND_EVERY_MS)
+      await setTimeout(isBacklog || brought ? BACKLOG_ROUND_EVERY_MS : ROUND_EVERY_MS)
     }
   }
   const claim = async (): Promise<boolean> => {
@@ -121,7 +113,7 @@ export function startDispatcher(
         .finally(() => attempts.delete(claimed))
       attempts.set(claimed, attempt)
     }
-    return due.claimed.some(({ webhook_id }) => slots.busyAt(webhook_id) === AT_ONCE)
+    return due.claimed.some(({ webhook_id, failures }) => failures > 0 || slots.busyAt(webhook_id) === AT_ONCE)
   }
   const attemptOnce = async (claimed: Claimed): Promise<void> => {
     const leave = slots.enter(claimed.webhook_id)
@@ -132,11 +124,10 @@ export function startDispatcher(
     }
     leave()
     countWebhookAttempt('delivered')
-    const { promise, resolve, reject } = Promise.withResolvers<Ended | undefined>()
-    accepted.push({ ...claimed, status: result.status, resolve, reject })
+    const recorded = accepted.end(claimed, result)
     wake()
     begin()
-    const ended = await promise
+    const ended = await recorded
     if (!ended?.failures) return
     await endFailures(deps, claimed)
     wake()
@@ -151,27 +142,9 @@ export function startDispatcher(
     forget()
     await rounds
     await withTimeout(stopGraceMs, Promise.all(attempts.values()))
+    await accepted.record()
     // Another process may begin at once.
     await releaseAttempts(db, [...attempts.keys()], now())
-  }
-}
-
-/** An attempt whose event was accepted, until its end is recorded. */
-interface Accepted extends Delivered {
-  resolve(ended: Ended | undefined): void
-  reject(error: unknown): void
-}
-
-/** Records the ends of a round together. */
-async function recordAccepted({ db, now }: Deps, accepted: readonly Accepted[]): Promise<void> {
-  if (accepted.length === 0) return
-  try {
-    const ended = await endDelivered(db, accepted)
-    if (ended.length > 0) await bringNext(db, ended, now())
-    const endOf = ({ webhook_id, id }: Accepted) => ended.find((end) => end.webhook_id === webhook_id && end.id === id)
-    for (const attempt of accepted) attempt.resolve(endOf(attempt))
-  } catch (error) {
-    for (const { reject } of accepted) reject(error)
   }
 }
 
