@@ -59,8 +59,10 @@ export const mailTemplate = {
 }
 
 /** @param {string | undefined} kind @param {string} language @param {string} shown */
-const languageOf = (kind, language, shown) => html`
-  <a href=${link(`/mail-templates/${kind}`, { language })} aria-current=${language === shown ? 'page' : nothing}>${language}</a>`
+const languageOf = (kind, language, shown) =>
+  language === shown
+    ? html`<strong aria-current="page">${language}</strong>`
+    : html`<a href=${link(`/mail-templates/${kind}`, { language })}>${language}</a>`
 
 /** @param {{ kind: string, language: string }} mail */
 const send = ({ kind, language }) =>

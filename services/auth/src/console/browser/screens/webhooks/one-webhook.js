@@ -3,7 +3,7 @@ import { api } from '../../api.js'
 import { badge, button, copyable, facts, section, time } from '../../kit/parts.js'
 import { pager, table } from '../../kit/table.js'
 import { act } from '../../kit/toast.js'
-import { html } from '../../lit.js'
+import { html, nothing } from '../../lit.js'
 import { link } from '../../router.js'
 import { change, deleteWebhook, enable, pathOf, rotateSecret, sendTest } from './webhook-acts.js'
 import { stateOf } from './webhooks.js'
@@ -58,14 +58,20 @@ const deliveriesOf = (page, webhook, deliveries) =>
     columns: [
       { head: 'Event', cell: ({ event, id }) => html`${event}<br><code>${id}</code>` },
       { head: 'User', cell: ({ user_id: id }) => (id ? html`<a href=${link(`/users/${id}`)}>${id}</a>` : '–') },
-      { head: 'State', cell: ({ state }) => badge(state, KINDS[state]) },
-      { head: 'Attempts', cell: ({ attempts }) => attempts },
-      { head: 'Last answer', cell: ({ status, error }) => [status, error].filter(Boolean).join(': ') || '–' },
-      { head: 'Next attempt', cell: ({ next_at }) => time(next_at) },
+      { head: 'State', cell: deliveryState },
+      { head: 'Last answer', cell: lastAnswer },
       { head: 'Created', cell: ({ created_at }) => time(created_at) },
       { head: 'Actions', cell: (delivery) => button('Send again', () => replay(page, webhook, delivery)) },
     ],
   })
+
+/** @param {any} delivery */
+const deliveryState = ({ state, next_at: next }) =>
+  html`${badge(state, KINDS[state])} ${state === 'waiting' && next ? html`<br>next at ${time(next)}` : nothing}`
+
+/** @param {any} delivery */
+const lastAnswer = ({ status, error, attempts }) =>
+  attempts === 0 ? '–' : `${[status, error].filter(Boolean).join(': ')} (attempt ${attempts})`
 
 /** @param {Page} page @param {any} webhook @param {{ id: string }} delivery */
 const replay = (page, webhook, { id }) =>
