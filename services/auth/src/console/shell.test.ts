@@ -24,7 +24,7 @@ test('all its modules are there, each under the version of its text, and load no
 }) => {
   const { text: page } = await service.get('/console')
   const first = [...page.matchAll(/(?:src|href)="(console\/assets\/[^"]+)"/g)].map(([, path]) => `/${path}`)
-  expect(first).toHaveLength(4)
+  expect(first).toHaveLength(5)
   const seen = new Set<string>()
   const open = async (path: string): Promise<void> => {
     if (seen.has(path)) return
