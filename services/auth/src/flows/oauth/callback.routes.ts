@@ -21,7 +21,7 @@ import { bindBrowser, isBound, unbindBrowser } from '../../http/pages/attempt-co
 import { acceptLanguageOf, mailContextOf } from '../../http/pages/mail-context.ts'
 import { isProven, provePage, type ShownPage } from '../../http/pages/page-cookie.ts'
 import type { Redirection } from '../../http/pages/send-to.ts'
-import { type FlowState, takeFlowState } from './flow-states.store.ts'
+import { type FlowState, type FoundFlowState, takeFlowState } from './flow-states.store.ts'
 import { linkingPage } from './linking-page.ts'
 import { logProviderRefusal, logRefusal } from './log-refusal.ts'
 import { failBegunTest, finishTest, testPage } from './provider-test.ts'
@@ -87,8 +87,8 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
         await deps.limits.byAddress(request, 'callback')
         const state = await takeState(request, callback.state)
         provider = state?.provider
+        if (state?.isTest && state.refusal !== 'used') return await endTest(request, reply, state, callback)
         attempt = requireUsable(state)
-        if (attempt.isTest) return await endTest(request, reply, attempt, callback)
         target = targetOf(attempt)
         const location = await redeem(request, attempt, callback)
         unbindBrowser(request, reply, attempt.id)
@@ -153,7 +153,7 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
     return takeFlowState(deps.db, id, { isSameBrowser }, deps.now())
   }
 
-  function requireUsable(state: Awaited<ReturnType<typeof takeFlowState>>): FlowState {
+  function requireUsable(state: FoundFlowState | undefined): FlowState {
     if (state?.refusal === 'elsewhere') throw begunElsewhere()
     if (state?.refusal === 'expired') throw apiError('bad_oauth_state', { message: 'OAuth state has expired' })
     if (state?.refusal === 'used' && state.pkce) throw apiError('flow_state_already_used')
@@ -195,11 +195,11 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
   async function endTest(
     request: FastifyRequest,
     reply: FastifyReply,
-    attempt: FlowState,
+    state: FoundFlowState,
     callback: Record<string, string>,
   ): Promise<HtmlAnswer> {
-    await finishTest(deps, attempt, callback)
-    unbindBrowser(request, reply, attempt.id)
+    await finishTest(deps, state.id, () => requireUsable(state), callback)
+    unbindBrowser(request, reply, state.id)
     return { page: testPage(config, acceptLanguageOf(request)) }
   }
 
@@ -252,7 +252,7 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
       summary: 'The same, for providers that post a form',
       consumes: ['application/x-www-form-urlencoded'],
       body: CallbackForm,
-      response: { 302: Redirect, 303: Redirect, ...errorResponses(400, 413) },
+      response: { 200: HtmlPage, 302: Redirect, 303: Redirect, ...errorResponses(400, 413) },
     },
     handler: async (request, reply) => answerCallback(request, reply, request.body as Record<string, string>),
   })

@@ -50,27 +50,31 @@ export async function insertFlowState(
   return inserted !== undefined
 }
 
-/** Uses an attempt up: one callback of its browser gets it. `refusal` says why another does not, if it is known. */
+/** An attempt that a callback names; `refusal` says why the callback does not get it. */
+export type FoundFlowState = FlowState & { refusal: 'expired' | 'elsewhere' | 'used' | undefined }
+
+/** Uses an attempt up: one callback of its browser gets it. A test is used by any browser, whose refusal ends it. */
 export async function takeFlowState(
   db: Kysely<DB>,
   id: string,
   { isSameBrowser }: { isSameBrowser: boolean },
   now: Date,
-) {
-  const taken = isSameBrowser ? await markUsed(db, id, now) : undefined
-  if (taken) return { ...fromRow(taken), refusal: taken.expires_at <= now ? ('expired' as const) : undefined }
-  const refused = await db.selectFrom('flow_states').selectAll().where('id', '=', id).executeTakeFirst()
-  return refused && { ...fromRow(refused), refusal: isSameBrowser ? ('used' as const) : ('elsewhere' as const) }
-}
-
-const markUsed = (db: Kysely<DB>, id: string, now: Date) =>
-  db
+): Promise<FoundFlowState | undefined> {
+  const taken = await db
     .updateTable('flow_states')
     .set({ used_at: now })
     .where('id', '=', id)
     .where('used_at', 'is', null)
+    .$if(!isSameBrowser, (update) => update.where('is_test', '=', true))
     .returningAll()
     .executeTakeFirst()
+  if (taken) {
+    const refusal = !isSameBrowser ? 'elsewhere' : taken.expires_at <= now ? 'expired' : undefined
+    return { ...fromRow(taken), refusal }
+  }
+  const refused = await db.selectFrom('flow_states').selectAll().where('id', '=', id).executeTakeFirst()
+  return refused && { ...fromRow(refused), refusal: isSameBrowser || refused.is_test ? 'used' : 'elsewhere' }
+}
 
 const fromRow = (row: Selectable<FlowStatesTable>): FlowState => ({
   id: row.id,

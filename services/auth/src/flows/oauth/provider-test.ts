@@ -34,10 +34,15 @@ export async function beginTest(deps: Deps, log: AuditLog, actor: Actor, typed: 
   return { id, url: addressToBegin(deps, settings, order, id), expiresAt }
 }
 
-/** Redeems the callback of a test and keeps the outcome, whatever it is. */
-export async function finishTest(deps: Deps, attempt: FlowState, callback: Record<string, string>): Promise<void> {
-  const outcome = await redeem(deps, attempt, callback).catch((error) => failureOf(deps, error))
-  await saveOutcome(deps.db, attempt.id, deps.encryption.seal(SEALED.attempt, attempt, { outcome }))
+/** Redeems the callback of a test and keeps the outcome, whatever it is. `requireAttempt` throws its refusal. */
+export async function finishTest(
+  deps: Deps,
+  id: string,
+  requireAttempt: () => FlowState,
+  callback: Record<string, string>,
+): Promise<void> {
+  const outcome = await redeem(deps, requireAttempt, callback).catch((error) => failureOf(deps, error))
+  await saveOutcome(deps.db, id, deps.encryption.seal(SEALED.attempt, { id }, { outcome }))
 }
 
 /** Keeps the failure of a test whose browser could not be sent to the provider. */
@@ -48,7 +53,12 @@ export async function failBegunTest(deps: Deps, id: string, order: SignInOrder, 
   await insertFlowState(deps.db, { ...order, id, sealed }, now, expiresAt, now)
 }
 
-async function redeem(deps: Deps, attempt: FlowState, callback: Record<string, string>): Promise<TestOutcome> {
+async function redeem(
+  deps: Deps,
+  requireAttempt: () => FlowState,
+  callback: Record<string, string>,
+): Promise<TestOutcome> {
+  const attempt = requireAttempt()
   const { error, error_description: reason } = callback
   if (error) {
     return {
@@ -76,11 +86,20 @@ function failureOf({ log }: Pick<Deps, 'log'>, error: unknown): TestOutcome {
 }
 
 /** Reads the outcome of a test; undefined until its browser has come back. */
-export async function readTest({ db, encryption }: Pick<Deps, 'db' | 'encryption'>, id: string) {
-  const found = await findUsedTest(db, id)
+export async function readTest(deps: Pick<Deps, 'db' | 'encryption' | 'log'>, id: string) {
+  const found = await findUsedTest(deps.db, id)
   if (!found) return undefined
-  const { outcome } = encryption.open<{ outcome?: TestOutcome }, 'sealed', 'id'>(SEALED.attempt, found)
+  const outcome = openOutcome(deps, found)
   return outcome && { provider: found.provider, ...outcome }
+}
+
+/** Opens the outcome. That no key opens it is an outcome too: another process may have sealed it. */
+function openOutcome(deps: Pick<Deps, 'encryption' | 'log'>, sealed: Pick<FlowState, 'id' | 'sealed'>) {
+  try {
+    return deps.encryption.open<{ outcome?: TestOutcome }, 'sealed', 'id'>(SEALED.attempt, sealed).outcome
+  } catch (cause) {
+    return failureOf(deps, apiError('unexpected_failure', { message: 'The outcome cannot be decrypted', cause }))
+  }
 }
 
 export function testPage(config: Pick<Config, 'pages' | 'siteUrl'>, acceptLanguage: string | undefined): string {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type Admin, asAdmin, bearer } from '../../../../test/admin.ts'
-import { type OpenIdProvider, signInAt, startOpenIdProvider } from '../../../../test/openid-provider.ts'
+import { type OpenIdProvider, signInAt, startOpenIdProvider, visitFrom } from '../../../../test/openid-provider.ts'
 import { startTestService, type TestService } from '../../../../test/service.ts'
 import { startUpstream, type Upstream } from '../../../../test/upstream.ts'
 import { variables } from '../../../config.ts'
@@ -270,18 +270,24 @@ describe('providers', () => {
     expect(await outcome(id)).toEqual({ state: 'waiting' })
     const account = { sub: 'ada', email: 'ada@corp.example', email_verified: true, name: 'Ada' }
     corp.next(account)
-    const page = await signInAt(service, corp, url)
+    const { pathname, search } = await visitFrom(service, corp, url)
+    const page = await service.get(pathname + search)
     expect([page.status, page.headers['set-cookie']]).toEqual([200, expect.stringContaining('Max-Age=0')])
     expect(page.text).toContain('The test is complete')
     expect(page.text).not.toContain('ada@corp.example')
-    expect(await outcome(id)).toEqual({
+    const succeeded = {
       ...{ state: 'succeeded', provider: 'corp' },
       identity: expect.objectContaining({ sub: 'ada', email: 'ada@corp.example', email_verified: true, name: 'Ada' }),
       emails: [{ email: 'ada@corp.example', verified: true, primary: true }],
-    })
-    expect(await counts()).toEqual(before)
+    }
+    expect(await outcome(id)).toEqual(succeeded)
     // Neither the address nor its callback works twice.
     expect((await service.get(url.replace('https://auth.example', ''))).headers.location).toBeUndefined()
+    for (const browser of [service, service.otherBrowser()]) {
+      const again = await browser.get(pathname + search)
+      expect([again.status, again.headers.location]).toEqual([303, expect.stringContaining('bad_oauth_state')])
+    }
+    expect(await outcome(id)).toEqual(succeeded)
     expect(await counts()).toEqual(before)
   })
 
@@ -293,6 +299,50 @@ describe('providers', () => {
       ...{ state: 'failed', error: { code: 'access_denied', reason: 'The user said no' } },
     })
     expect((await admin.post('/admin/providers/gitlab/test')).status).toBe(400)
+  })
+
+  test.each([
+    ['in another browser', { reason: 'the browser brought no cookie of this attempt' }, () => service.otherBrowser()],
+    [
+      'too late',
+      { message: 'OAuth state has expired' },
+      () => {
+        service.clock.advance({ seconds: 301 })
+        return service
+      },
+    ],
+  ])('a test whose browser comes back %s has failed, and ends there', async (_how, error, comesBack) => {
+    const before = await counts()
+    const { id, url } = await begin()
+    corp.next({ sub: 'ada', email: 'ada@corp.example', email_verified: true })
+    const { pathname, search } = await visitFrom(service, corp, url)
+    const page = await comesBack().get(pathname + search)
+    expect([page.status, page.text]).toEqual([200, expect.stringContaining('The test is complete')])
+    const failed = { state: 'failed', error: { code: 'bad_oauth_state', ...error } }
+    expect(await outcome(id)).toMatchObject(failed)
+    expect((await service.get(pathname + search)).status).toBe(303)
+    expect(await outcome(id)).toMatchObject(failed)
+    expect(await counts()).toEqual(before)
+  })
+
+  test('an outcome that no key opens is a failure', async () => {
+    const { id, url } = await begin()
+    corp.next({ sub: 'ada', email: 'ada@corp.example', email_verified: true })
+    await signInAt(service, corp, url)
+    const other = await service.with({
+      AUTH_ENCRYPTION_KEYS: `2026-12-m3sd:${Buffer.alloc(32, 8).toString('base64url')}`,
+    })
+    const { status, body } = await other.get(`/admin/providers/tests/${id}`, other.admin)
+    expect([status, body]).toEqual([
+      200,
+      {
+        ...{ state: 'failed', provider: 'corp' },
+        error: {
+          ...{ code: 'unexpected_failure', message: 'The outcome cannot be decrypted' },
+          reason: 'sealed under the key 2026-11-x7kq, which AUTH_ENCRYPTION_KEYS does not have',
+        },
+      },
+    ])
   })
 
   test('an outcome is for administrators, and goes with its attempt', async () => {
