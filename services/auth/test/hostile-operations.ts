@@ -64,6 +64,7 @@ const PLAUSIBLE: Record<string, readonly string[]> = {
   language: ['en', 'de'],
   delivery_id: ['$delivery', '11111111-1111-4111-8111-111111111111'],
   url: ['https://127.0.0.1:1/events', 'https://169.254.169.254/', 'http://example.com/'],
+  days: ['30', '1'],
   message_id: ['$message', '11111111-1111-4111-8111-111111111111'],
   id: ['$fresh', '11111111-1111-4111-8111-111111111111'],
   email: ['$email', '$new@example.com', 'UPPER@EXAMPLE.COM'],

@@ -1,7 +1,8 @@
 // The pages below /ui/account, without a browser; with one: account-browser.slow.test.ts.
 import { perFile } from '@services/common/testing/per-file'
 import { test as base, describe, expect } from 'vitest'
-import { totpCode } from '../../../../test/second-factors.ts'
+import { type OpenIdProvider, startOpenIdProvider } from '../../../../test/openid-provider.ts'
+import { enrollTotp, totpCode, verifyTotp } from '../../../../test/second-factors.ts'
 import { codeIn, startTestService, type TestService } from '../../../../test/service.ts'
 import { createSecurityKey } from '../../../../test/webauthn/security-key.ts'
 import { openPage, send } from '../testing/pages.ts'
@@ -9,9 +10,11 @@ import { accountPages } from './account-pages.ts'
 import { clientName } from './client-name.ts'
 
 const ORIGIN = 'https://auth.example'
-const test = base.extend<object & { service: TestService }>({
-  service: perFile(() =>
-    startTestService({
+const test = base.extend<object & { service: TestService & { google: OpenIdProvider } }>({
+  service: perFile(async () => {
+    const google = await startOpenIdProvider()
+    const service = await startTestService({
+      ...google.settings('GOOGLE'),
       AUTH_HOSTED_PAGES_ENABLED: 'true',
       AUTH_SELF_DELETION_ENABLED: 'true',
       AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true',
@@ -20,8 +23,14 @@ const test = base.extend<object & { service: TestService }>({
       AUTH_WEBAUTHN_RP_ID: 'auth.example',
       AUTH_WEBAUTHN_RP_DISPLAY_NAME: 'Site',
       AUTH_WEBAUTHN_RP_ORIGINS: ORIGIN,
-    }),
-  ),
+      AUTH_SMS_TEST_OTP: '4915100000001:111111',
+    })
+    const close = async () => {
+      await service.close()
+      await google.close()
+    }
+    return { ...service, google, close }
+  }),
 })
 
 const PASSWORD = 'correct horse'
@@ -257,6 +266,23 @@ describe('a fresh proof', () => {
     expect(JSON.parse((await send(browser, back)).text).user.email).toBe(email)
   })
 
+  test('by the second factor is asked for where the user has one', async ({ service }) => {
+    const email = `factor-${++count}@example.com`
+    const user = await service.signedIn(email, PASSWORD)
+    const totp = await enrollTotp(service, user)
+    await verifyTotp(service, user, totp)
+    const browser = service.otherBrowser()
+    expect((await signIn(browser, email)).title).toBe('Second factor')
+    // Past the question, in another tab.
+    const page = await openPage(browser, '/ui/account/password')
+    const asked = await send(browser, page, { password: 'another horse' })
+    expect(asked.title).toBe('Second factor')
+    service.clock.advance({ seconds: 30 })
+    const back = await send(browser, asked, { code: totpCode(totp.secret, service.clock.now()) })
+    expect(back.title).toBe('Password')
+    expect((await send(browser, back, { password: 'another horse' })).news).toContain('changed')
+  })
+
   test('of a deletion is the password; then the browser is signed out', async ({ service }) => {
     const { browser, auth } = await signedIn(service)
     service.clock.advance(QUARTER)
@@ -271,6 +297,40 @@ describe('a fresh proof', () => {
     expect((await send(browser, page, { current_password: PASSWORD, sure: 'yes' })).title).toBe('Sign in')
     expect((await openPage(browser, '/ui/account')).title).toBe('Sign in')
   })
+})
+
+test('a phone number is added by its code, and then the email address can be removed', async ({ service }) => {
+  const { browser, auth } = await signedIn(service)
+  const page = await openPage(browser, '/ui/account/addresses')
+  const form = page.forms.find(({ fields }) => fields.channel === 'phone')
+  if (!form) throw new Error('no field for a phone number')
+  const pending = await send(browser, { ...page, forms: [form] }, { phone: '+49 151 00000001' })
+  const added = await send(browser, pending, { code: '111111' })
+  expect(added.news).toBe('The address is confirmed.')
+  const removed = await send(browser, added, {}, { press: 'Remove this email address' })
+  expect(removed.news).toBe('Removed.')
+  expect(await userOf(service, { auth })).toMatchObject({ email: '', phone: '4915100000001' })
+  // The last way in has no such button.
+  expect(removed.forms.filter(({ button }) => button.startsWith('Remove'))).toEqual([])
+})
+
+test('an account at a provider is linked and unlinked', async ({ service }) => {
+  const { browser, auth } = await signedIn(service)
+  const list = await openPage(browser, '/ui/account/identities')
+  const leaving = await send(browser, list, {}, { press: 'Link Google' })
+  service.google.next({ sub: `linked-${count}`, email: `linked-${count}@gmail.example`, email_verified: true })
+  const { pathname, search } = new URL(leaving.location ?? '')
+  const question = await openPage(browser, pathname + search)
+  const begun = await browser.submit('/callback?', question.forms[0]?.fields ?? {})
+  const callback = await service.google.visit(String(begun.headers.location))
+  const answer = await browser.get(callback.pathname + callback.search)
+  const back = await openPage(browser, String(answer.headers.location).replace(ORIGIN, ''))
+  expect(back.title).toBe('Linked accounts')
+  expect(back.text).toContain(`linked-${count}@gmail.example`)
+  const unlinked = await send(browser, back)
+  expect(unlinked.news).toBe('The account is unlinked.')
+  expect((await send(browser, back)).problem).toBeUndefined()
+  expect((await userOf(service, { auth })).identities).toHaveLength(1)
 })
 
 test('parts that are disabled lead to the account, and are not offered there', async ({ service }) => {

@@ -17,7 +17,7 @@ export const passwordPage = accountPage({
       const sent = await own.api('GET', '/reauthenticate')
       return sent.ok ? done(own, words.sent) : refused(own, sent, (problem) => showPassword(own, problem))
     }
-    const { password, current_password, nonce } = visit.form
+    const { password = '', current_password, nonce } = visit.form
     const proof = { ...(current_password && { current_password }), ...(nonce && { nonce }) }
     const answer = await own.api('PUT', '/user', { password, ...proof })
     if (answer.ok) return done(own, words.changed)
