@@ -24,8 +24,8 @@ export const consoleRoutes: FastifyPluginAsyncTypebox<Parts> = async (app, { dep
   const { config } = deps
   const assets = openConsoleAssets()
   const hosted = openBrowserSessions(deps, HOSTED_COOKIE)
-  app.addHook('onRequest', async (request, reply) => {
-    if (!isOnConsolePort(request, config.console)) reply.callNotFound()
+  app.addHook('onRequest', async (request) => {
+    if (!isOnConsolePort(request, config.console)) throw apiError('not_found')
   })
   serveAssets(app, '/console/assets/', assets)
 

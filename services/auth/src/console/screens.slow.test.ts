@@ -27,7 +27,7 @@ describe('the console', { tags: 'chromium' }, () => {
   })
   afterAll(() => console_?.close())
 
-  const userNamed = async (full_name: string, email: string) => {
+  const userNamed = async (full_name: unknown, email: string) => {
     const user = { email, email_confirm: true, password: 'correct horse', user_metadata: { full_name } }
     return (await console_.service.post('/admin/users', user, console_.service.admin)).body as { id: string }
   }
@@ -51,6 +51,10 @@ describe('the console', { tags: 'chromium' }, () => {
         expect([hash, 320, await accessibilityFaults(page)]).toEqual([hash, 320, []])
         expect(await page.title()).toBe(`${heading} – Console`)
       }
+      const { id: odd } = await userNamed({ nodeType: 1 }, `odd-${colorScheme}@example.com`)
+      await open('/users?filter=odd-')
+      await page.getByText('{"nodeType":1}').first().waitFor()
+      await open(`/users/${odd}`, `odd-${colorScheme}@example.com`)
       await open('/users?filter=onerror')
       expect(await page.getByRole('cell', { name: EVIL }).count()).toBeGreaterThan(0)
       expect(complaints).toEqual([])
@@ -84,6 +88,7 @@ describe('the console', { tags: 'chromium' }, () => {
     await page.keyboard.press('Enter')
     await page.getByRole('status').getByText('User banned').waitFor()
     await page.getByRole('button', { name: 'Lift the ban' }).waitFor()
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('Lift the ban')
     expect((await read(id)).banned_until).toBeDefined()
 
     await press('button', 'Edit')

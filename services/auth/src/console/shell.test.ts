@@ -24,7 +24,6 @@ test('all its modules are there, each under the version of its text, and load no
 }) => {
   const { text: page } = await service.get('/console')
   const first = [...page.matchAll(/(?:src|href)="(console\/assets\/[^"]+)"/g)].map(([, path]) => `/${path}`)
-  expect(first).toHaveLength(5)
   const seen = new Set<string>()
   const open = async (path: string): Promise<void> => {
     if (seen.has(path)) return
@@ -39,9 +38,10 @@ test('all its modules are there, each under the version of its text, and load no
     }
   }
   for (const path of first) await open(path)
+  expect(first.at(-1)).toMatch(/main\.js/)
   expect(seen.size).toBeGreaterThan(15)
   // A page that was opened before an upgrade asks for an earlier version.
-  const old = await service.get((first[3] ?? '').replace(/v=\w+/, 'v=000000000000'))
+  const old = await service.get((first.at(-1) ?? '').replace(/v=\w+/, 'v=000000000000'))
   expect([old.status, old.headers['cache-control']]).toEqual([200, 'no-cache'])
   expect((await service.get('/console/assets/lit.d.ts')).status).toBe(404)
   expect((await service.get('/console/assets/../console-session.ts')).status).toBe(404)

@@ -23,6 +23,8 @@ export class ApiFailure extends Error {
     super(message)
     this.status = status
     this.code = code
+    /** Whether the whole console has said so, in place of the page. */
+    this.endsSession = [401, 403].includes(status) && ENDED.includes(code)
   }
 }
 
@@ -64,7 +66,7 @@ async function failureOf(answer) {
   const { code, message } = await answer.json().catch(() => ({}))
   const text = typeof message === 'string' ? message : `The service answered ${answer.status}`
   const failure = new ApiFailure(answer.status, typeof code === 'string' ? code : '', text)
-  if ([401, 403].includes(answer.status) && ENDED.includes(failure.code)) endedSession(failure)
+  if (failure.endsSession) endedSession(failure)
   return failure
 }
 

@@ -24,8 +24,9 @@ async function open() {
   left.abort()
   left = new AbortController()
   closeDialogs()
-  const { path, query } = present()
-  const found = match(screens, path || (screens[0]?.path ?? ''))
+  const { path: given, query } = present()
+  const path = given || (screens[0]?.path ?? '')
+  const found = match(screens, path)
   drawMenu(path)
   if (!found) return showPage('Not found', html`<p>The console has no page at this address.</p>`)
   const { screen, params } = found
@@ -67,8 +68,10 @@ async function openScreen(screen, place) {
 /** @param {string} title @param {unknown} content */
 function showPage(title, content) {
   document.title = `${title} – Console`
+  const hadFocus = main.contains(document.activeElement)
   render(html`<h1 tabindex="-1">${title}</h1>${content}`, main)
-  if (movesFocus) main.querySelector('h1')?.focus()
+  // The button that had it may be gone, as one of an act that is done.
+  if (movesFocus || (hadFocus && !main.contains(document.activeElement))) main.querySelector('h1')?.focus()
   movesFocus = false
 }
 

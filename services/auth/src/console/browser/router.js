@@ -13,9 +13,11 @@ export function link(path, query = {}) {
   return `#${path}${text && `?${text}`}`
 }
 
-/** @param {string} path @param {Query} [query] */
-export const go = (path, query) => {
-  location.hash = link(path, query)
+/** Goes to a screen, or opens it anew. @param {string} path @param {Query} [query] */
+export function go(path, query) {
+  const target = link(path, query)
+  if (location.hash === target) dispatchEvent(new HashChangeEvent('hashchange'))
+  else location.hash = target
 }
 
 /** Path and parameters of the present address; an empty one is the first screen. */

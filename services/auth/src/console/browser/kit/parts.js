@@ -25,9 +25,29 @@ export const section = (title, content, actions = nothing) => html`
     ${content}
   </section>`
 
+/** Buttons whose act is not done: a double click does it once. @type {WeakSet<EventTarget>} */
+const pressed = new WeakSet()
+
+/** @param {Event} event @param {() => unknown} act */
+async function once({ currentTarget: target }, act) {
+  if (!target || pressed.has(target)) return
+  pressed.add(target)
+  try {
+    await act()
+  } finally {
+    pressed.delete(target)
+  }
+}
+
 /** @param {string} label @param {() => unknown} onClick @param {'quiet' | 'primary' | 'danger'} [kind] */
 export const button = (label, onClick, kind = 'quiet') =>
-  html`<button type="button" class=${kind} @click=${onClick}>${label}</button>`
+  html`<button type="button" class=${kind} @click=${(/** @type {Event} */ event) => once(event, onClick)}>${label}</button>`
+
+/**
+ * A value that a user chose, as text. The template library takes some objects for nodes and templates, and fails.
+ * @param {unknown} value
+ */
+export const plain = (value) => (typeof value === 'string' || value === undefined ? value : JSON.stringify(value))
 
 /** A text to copy, such as an id. @param {string} text */
 export const copyable = (text) => html`

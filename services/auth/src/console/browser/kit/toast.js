@@ -1,4 +1,5 @@
 // Short messages after an act. The regions stand in the shell, so that screen readers know them before a text appears.
+import { ApiFailure } from '../api.js'
 
 const SHOWN_MS = 6_000
 
@@ -13,7 +14,10 @@ export function toast(text, kind = 'done') {
 }
 
 /** @param {unknown} error */
-export const toastFailure = (error) => toast(error instanceof Error ? error.message : String(error), 'failed')
+export function toastFailure(error) {
+  if (error instanceof ApiFailure && error.endsSession) return
+  toast(error instanceof Error ? error.message : String(error), 'failed')
+}
 
 /**
  * Does an act and says that it is done, or why it is not. Resolves with whether it was.

@@ -1,7 +1,7 @@
 // Users: search by address, number, name or id, newest first, by cursor. Creating and inviting.
 import { api } from '../../api.js'
 import { formDialog } from '../../kit/form.js'
-import { badge, button, time } from '../../kit/parts.js'
+import { badge, button, plain, time } from '../../kit/parts.js'
 import { choices, searchField } from '../../kit/search.js'
 import { pager, table } from '../../kit/table.js'
 import { toast } from '../../kit/toast.js'
@@ -44,7 +44,7 @@ export const users = {
         empty: filter ? `No user has “${filter}” in an address, number or name.` : 'There are no users yet.',
         columns: [
           { head: 'User', cell: (user) => html`<a href=${link(`/users/${user.id}`)}>${nameOf(user)}</a>` },
-          { head: 'Name', cell: (user) => user.user_metadata.full_name ?? user.user_metadata.name ?? '–' },
+          { head: 'Name', cell: ({ user_metadata: data }) => plain(data.full_name ?? data.name) ?? '–' },
           { head: 'State', cell: (user) => statesOf(user).map(({ text, kind }) => badge(text, kind)) },
           { head: 'Last sign-in', cell: (user) => time(user.last_sign_in_at) },
           { head: 'Created', cell: (user) => time(user.created_at) },
