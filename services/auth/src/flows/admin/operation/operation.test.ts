@@ -294,7 +294,9 @@ describe('providers', () => {
   test('a failure is shown with its cause', async () => {
     const { id, url } = await begin()
     corp.next('denied')
-    expect((await signInAt(service, corp, url)).status).toBe(200)
+    const callback = await visitFrom(service, corp, url)
+    // Some providers post a form.
+    expect((await service.submit('/callback', Object.fromEntries(callback.searchParams))).status).toBe(200)
     expect(await outcome(id)).toMatchObject({
       ...{ state: 'failed', error: { code: 'access_denied', reason: 'The user said no' } },
     })
@@ -343,6 +345,16 @@ describe('providers', () => {
         },
       },
     ])
+  })
+
+  test('a provider that cannot be reached is a failure too', async () => {
+    const down = { ...corp.settings('OIDC_DOWN'), AUTH_EXTERNAL_OIDC_DOWN_ISSUER: 'http://127.0.0.1:1' }
+    const other = await service.with(down)
+    const { id, url } = (await other.post('/admin/providers/down/test', {}, other.admin)).body
+    const { pathname, search } = new URL(url)
+    const page = await other.get(pathname + search)
+    expect([page.status, page.text]).toEqual([200, expect.stringContaining('The test is complete')])
+    expect(await outcome(id)).toMatchObject({ state: 'failed', error: { code: 'provider_unavailable' } })
   })
 
   test('an outcome is for administrators, and goes with its attempt', async () => {
