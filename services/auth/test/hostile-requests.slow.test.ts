@@ -50,6 +50,8 @@ beforeAll(async () => {
     AUTH_MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY: '100000',
     AUTH_MFA_TRUSTED_DEVICE_TTL: '30d',
     AUTH_SELF_DELETION_ENABLED: 'true',
+    AUTH_CONSOLE_ENABLED: 'true',
+    AUTH_HOSTED_PAGES_ENABLED: 'true',
   })
   endpoints = endpointsOf(dereferenced((await service.get('/openapi.json')).body as ApiDocument))
 })
