@@ -100,6 +100,16 @@ describe('a template file', () => {
     await expect(refused).rejects.toThrow(problem)
     await expect(refused).rejects.toThrow('AUTH_MAILER_TEMPLATES_RECOVERY')
   })
+
+  test('an address with a user name or password keeps the service from starting: no request can carry them', async () => {
+    const refused = startTestService({
+      AUTH_MAILER_TEMPLATES_CONFIRMATION: 'https://ada:pa,ss@cdn.example/a.html',
+      AUTH_MAILER_TEMPLATES_RECOVERY: 'https://ada@cdn.example/a.html',
+    })
+    const problem = (kind: string) => `AUTH_MAILER_TEMPLATES_${kind} must have no user name and password`
+    await expect(refused).rejects.toThrow(problem('CONFIRMATION'))
+    await expect(refused).rejects.toThrow(problem('RECOVERY'))
+  })
 })
 
 describe('the built-in mails', () => {

@@ -44,6 +44,8 @@ const keyOf = (kind: MailKind, locale: string) => `${kind} ${locale}`
 function sourceOf(setting: string, { siteUrl, mail }: SourceConfig): { from: 'file' | 'url'; at: string } {
   if (/^https?:\/\//i.test(setting)) {
     if (!URL.canParse(setting)) throw new Error('is not a valid URL')
+    const { username, password } = new URL(setting)
+    if (username || password) throw new Error('must have no user name and password')
     return { from: 'url', at: setting }
   }
   if (isFile(resolve(forLocale(setting, mail.defaultLocale)))) return { from: 'file', at: resolve(setting) }

@@ -10,6 +10,7 @@ import { startUpstream, type Upstream } from '../../../../test/upstream.ts'
 import { variables } from '../../../config.ts'
 import { deleteExpired } from '../../../housekeeping.ts'
 import { generateKeySet } from '../../commands/keys-command.ts'
+import { showSettings } from './shown-settings.ts'
 
 const SECRETS = {
   AUTH_SMTP_PASS: 'canary-of-the-mail-server',
@@ -79,6 +80,20 @@ describe('settings', () => {
       for (const secret of values.filter((part) => part.length > 15)) expect(text).not.toContain(secret)
       expect(text).not.toMatch(/canary|482913|postgres:\/\//)
     }
+  })
+
+  test.each([
+    ['https://ada:a,b|c" d@app.example', 'https://…@app.example'],
+    ['https://ada@b:c@app.example/d,e?key=f,g#h', 'https://…@app.example/d,e?…'],
+    ['https://app.example/a,b?key=c', 'https://app.example/a,b?…'],
+    ['my+app://ada:b@app', 'my+app://…@app'],
+    ['https://app.example/@ada', 'https://app.example/@ada'],
+  ])('the URL %s is shown as %s', async (given, shown) => {
+    const { config } = service.deps
+    const SITE_URL = { name: 'AUTH_SITE_URL', value: given, from: 'environment' as const }
+    const origin = { ...config.origin, given: { ...config.origin.given, SITE_URL } }
+    const { settings } = showSettings({ ...service.deps, config: { ...config, origin } })
+    expect(settings.find(({ name }) => name === 'AUTH_SITE_URL')?.value).toBe(shown)
   })
 
   /** Parts of names whose values let something in. */

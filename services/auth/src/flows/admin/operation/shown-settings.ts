@@ -1,5 +1,5 @@
-// Settings and keys as administrators see them: effective, with their sources, and without secrets. All of it is read
-// at start, so a change needs a restart. Routes: settings.routes.ts, keys.routes.ts.
+// Settings as administrators see them: effective, with their sources, and without secrets. They are read at start, so a
+// change needs a restart. Route: settings.routes.ts. Keys: shown-keys.ts.
 import type { GivenValue, Variable } from '@services/common/config/variables'
 import { settingFaults, settingsToRenew } from '../../../config/faults.ts'
 import { settingsToReview } from '../../../config/review.ts'
@@ -50,9 +50,14 @@ function shownValue({ type, default: fallback, secret = false }: Variable<unknow
   }
 }
 
-/** Hides user names, passwords and queries of URLs, where other systems take keys. In a list, `?` is a glob. */
+/**
+ * Hides user names, passwords and queries of URLs, where other systems take keys; not for a list, where `?` is a glob.
+ * A value that begins as a URL is one, whatever characters they hold. In a text, a URL ends at the first of a few.
+ */
 const withoutCredentials = (value: string): string =>
   value
+    .replace(/^([a-z][a-z\d+.-]*:\/\/)[^/?#]*@/i, '$1…@')
+    .replace(/^([a-z][a-z\d+.-]*:\/\/[^?#]*)\?.+/is, '$1?…')
     .replaceAll(/([a-z][a-z\d+.-]*:\/\/)[^\s/?#,|"]*@/gi, '$1…@')
     .replaceAll(/(:\/\/[^\s?#,|"]*)\?[^\s,|"]+/g, '$1?…')
 
