@@ -59,12 +59,11 @@ try {
   report.print()
 }
 
-/** Order of the console. */
-const NEWEST = 'sort=created_at desc'
-
 async function listsOf(loaded: Loaded): Promise<MeasuredList[]> {
   const headers = { authorization: `Bearer ${await makeAdminToken()}` }
   const lastPage = (rows: number) => Math.ceil(rows / 50)
+  /** Order of the console. */
+  const newest = 'sort=created_at desc'
   const pages = (last: number) => ({ first: 1, middle: Math.ceil(last / 2), last })
 
   const usersBy = (condition: string, direction = 'desc') =>
@@ -136,10 +135,10 @@ async function listsOf(loaded: Loaded): Promise<MeasuredList[]> {
     users('-cursor-first', ' by cursor, first', 'limit=50', usersBy('true', 'asc')),
     usersAfter('-cursor-middle', ' by cursor, middle', await userAt(0.5)),
     usersAfter('-cursor-last', ' by cursor, last', await userAt(0.0001)),
-    users('-cursor-newest', ' by cursor, newest', `limit=50&${NEWEST}`, usersBy('true')),
+    users('-cursor-newest', ' by cursor, newest', `limit=50&${newest}`, usersBy('true')),
     usersFound('all', 'example.com', 'part of all addresses'),
-    usersFound('all-cursor', 'example.com', 'part of all addresses, by cursor', `&limit=50&${NEWEST}`),
-    usersFound('common-cursor', 'maria', 'a common first name, by cursor', `&limit=50&${NEWEST}`),
+    usersFound('all-cursor', 'example.com', 'part of all addresses, by cursor', `&limit=50&${newest}`),
+    usersFound('common-cursor', 'maria', 'a common first name, by cursor', `&limit=50&${newest}`),
     usersFound('all-deep', 'example.com', 'part of all addresses, page 150', '&page=150', 149 * 50),
     usersFound('common', 'maria', 'a common first name'),
     usersFound('full-name', 'Maria Müller', 'a full name'),

@@ -1,5 +1,6 @@
 import { accessibilityFaults } from '@services/common/testing/http/accessibility'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { totpCode } from '../../test/second-factors.ts'
 import { type ConsoleBrowser, startConsoleBrowser } from './testing/console-browser.ts'
 
 const EVIL = '<img src=x onerror="document.title=1">'
@@ -146,6 +147,15 @@ describe('the console', { tags: 'chromium' }, () => {
     expect((await read(id)).banned_until).toBeUndefined()
     expect(await accessibilityFaults(page)).toEqual([])
     await page.getByRole('link', { name: 'Sign in' }).click()
-    await page.waitForURL(/\/ui\/sign-in\?next=/)
+    await page.getByLabel('Email address').fill(admin.email)
+    await page.getByRole('button', { name: 'Continue' }).click()
+    await page.getByLabel('Password').fill('correct horse')
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    const code = page.getByLabel('Code', { exact: true })
+    await code.waitFor()
+    console_.service.clock.advance({ seconds: 30 })
+    await code.fill(totpCode(admin.totp.secret, console_.service.clock.now()))
+    await page.getByRole('button', { name: 'Continue' }).click()
+    await page.getByRole('heading', { level: 1, name: 'ended@example.com' }).waitFor()
   })
 })
