@@ -22,14 +22,23 @@ export async function accessibilityFaults(page: Page): Promise<string[]> {
   )
 }
 
-/** Lists those of the page at /docs: as it opens, and with the first request tried out. */
+/** Lists those of the page at /docs: as it opens, asking for a token, and with requests tried out and answered. */
 export async function accessibilityFaultsOfDocs(page: Page, url: string) {
   await page.goto(url)
   const first = page.locator('.opblock').first()
   await first.waitFor()
   const closed = await accessibilityFaults(page)
-  await first.locator('.opblock-summary-control').press('Enter')
-  await first.locator('.try-out__btn').click()
-  await first.locator('.execute').waitFor()
-  return { closed, inUse: await accessibilityFaults(page) }
+  await page.locator('.btn.authorize').first().click()
+  await page.locator('.modal-ux').waitFor()
+  const asking = await accessibilityFaults(page)
+  await page.locator('.close-modal').click()
+  const health = page.locator('.opblock-get:has([data-path="/health"])')
+  for (const one of [first, page.locator('.opblock-put, .opblock-patch').first(), health]) {
+    await one.locator('.opblock-summary-control').press('Enter')
+    await one.locator('.try-out__btn').click()
+    await one.locator('.execute').waitFor()
+  }
+  await health.locator('.execute').click()
+  await health.locator('.live-responses-table').waitFor()
+  return { closed, asking, inUse: await accessibilityFaults(page) }
 }
