@@ -8,7 +8,7 @@ import { text } from 'node:stream/consumers'
 import { createFarServer } from '@services/common/testing/http/far-server'
 import { exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from 'jose'
 import { Provider } from 'oidc-provider'
-import type { Answer, TestService } from './service.ts'
+import { type Answer, locationOf, type TestService } from './service.ts'
 
 export interface ProviderAccount {
   sub: string
@@ -184,6 +184,8 @@ export async function visitFrom(
 export const fieldsOf = ({ text }: Pick<Answer, 'text'>): Record<string, string> =>
   Object.fromEntries([...text.matchAll(/name="(\w+)" value="([^"]+)"/g)].map(([, name, value]) => [name, value]))
 
-/** Presses that button. */
-export const pressButton = (service: Pick<TestService, 'submit'>, page: Pick<Answer, 'text'>): Promise<Answer> =>
-  service.submit('/callback?', fieldsOf(page))
+/** Presses that button. The answer is a page that goes on by itself, as if by a `Location`. */
+export async function pressButton(service: Pick<TestService, 'submit'>, page: Pick<Answer, 'text'>): Promise<Answer> {
+  const answer = await service.submit('/callback?', fieldsOf(page))
+  return { ...answer, headers: { ...answer.headers, location: locationOf(answer) } }
+}

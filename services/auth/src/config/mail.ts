@@ -28,6 +28,7 @@ import { hasTestCodes, parseMoment } from '../adapters/test-codes.ts'
 import { parseRates } from '../core/limits/rate.ts'
 import { forEach } from './for-each.ts'
 import { sendingSettings } from './hooks/hook-variables.ts'
+import { CONFIRM_PATH } from './pages/page-paths.ts'
 import type { smtpVariables } from './smtp.ts'
 
 const NOTIFICATIONS = Object.keys(NOTIFICATION_KINDS) as (keyof typeof NOTIFICATION_KINDS)[]
@@ -146,7 +147,11 @@ export const mailVariables = {
   })),
 } satisfies Variables
 
-export function mailSettings(values: Values<typeof mailVariables & Pick<typeof smtpVariables, 'SMTP_MAX_FREQUENCY'>>) {
+export function mailSettings(
+  values: Values<typeof mailVariables & Pick<typeof smtpVariables, 'SMTP_MAX_FREQUENCY'>> & {
+    HOSTED_PAGES_ENABLED: boolean
+  },
+) {
   const settings: Record<string, unknown> = values
   const settingsOf = (kinds: readonly string[], variableOf: (kind: string) => string) =>
     Object.fromEntries(kinds.map((kind) => [kind, settings[variableOf(kind)]]))
@@ -170,6 +175,8 @@ export function mailSettings(values: Values<typeof mailVariables & Pick<typeof s
       confirmation: values.MAILER_URLPATHS_CONFIRMATION,
       recovery: values.MAILER_URLPATHS_RECOVERY,
       email_change: values.MAILER_URLPATHS_EMAIL_CHANGE,
+      /** Path of all links that lead back to the hosted pages; undefined while these are disabled. */
+      pages: values.HOSTED_PAGES_ENABLED ? CONFIRM_PATH : undefined,
     },
     defaultLocale: values.MAILER_DEFAULT_LOCALE,
     locales: [...new Set([values.MAILER_DEFAULT_LOCALE, ...values.MAILER_LOCALES])],

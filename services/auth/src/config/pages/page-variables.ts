@@ -7,6 +7,7 @@ import { LANGUAGES, type Language } from '../../words/language.ts'
 import type { captchaVariables } from '../captcha.ts'
 import { EXTERNAL_PROVIDERS } from '../external-providers.ts'
 import type { mailVariables } from '../mail.ts'
+import { ARRIVAL_PATH } from './page-paths.ts'
 
 /** Ways to sign in that are no provider. */
 export const OWN_WAYS = ['password', 'code', 'link', 'passkey'] as const
@@ -56,9 +57,6 @@ export const pageSettings = (values: PageValues & LocaleValues & { SITE_URL: str
   supportUrl: values.PAGES_SUPPORT_URL,
   languages: values.PAGES_LANGUAGES ?? languagesOfMails(values),
 })
-
-/** Page that the links of mails and providers lead back to, for sign-ins that begin on our pages. */
-export const ARRIVAL_PATH = '/ui/arrive'
 
 /** Returns the redirect targets of our own pages, at all public hosts. */
 export function arrivalTargets(

@@ -3,6 +3,7 @@ import { actionLink } from '../../adapters/mail/action-link.ts'
 import type { LinkType, PasswordState } from '../../adapters/mail/kinds.ts'
 import { pickLocale } from '../../adapters/mail/locale.ts'
 import { testCodeOf } from '../../adapters/test-codes.ts'
+import { ARRIVAL_PATH, CONFIRM_PATH } from '../../config/pages/page-paths.ts'
 import type { Config } from '../../config.ts'
 import type { DB, TokenPurpose } from '../../db/tables.ts'
 import { type IssueTokenDeps, issueToken, type OneTimeToken } from '../one-time-tokens/one-time-token.ts'
@@ -130,8 +131,14 @@ export const confirmationUrl = (
   { externalUrl, redirectTo }: MailContext,
 ): string => {
   const { type, path } = LINK_KINDS[kind]
-  return actionLink(externalUrl, config.mail.linkPaths[path], { token: linkToken, type, redirectTo })
+  const { pages, [path]: usual } = config.mail.linkPaths
+  const leadsToPages = pages !== undefined && redirectTo.startsWith(`${externalUrl}/ui/`)
+  return actionLink(externalUrl, leadsToPages ? pages : usual, { token: linkToken, type, redirectTo })
 }
+
+/** Makes the link of a recovery that leads to the hosted pages alone. */
+export const recoveryPageUrl = (externalUrl: string, { linkToken: token }: Pick<OneTimeToken, 'linkToken'>): string =>
+  actionLink(externalUrl, CONFIRM_PATH, { token, type: 'recovery', redirectTo: externalUrl + ARRIVAL_PATH })
 
 export const linkLifetime = ({ mail }: Pick<Config, 'mail'>, kind: LinkKind): number =>
   kind === 'invite' ? mail.inviteLifetimeSeconds : mail.codeLifetimeSeconds

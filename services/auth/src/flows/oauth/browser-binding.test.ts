@@ -10,7 +10,14 @@ import {
   visitFrom,
 } from '../../../test/openid-provider.ts'
 import { type ProviderSignIns, startProviderSignIns } from '../../../test/provider-sign-in.ts'
-import { type Answer, fragmentOf, queryOf, startTestService, type TestService } from '../../../test/service.ts'
+import {
+  type Answer,
+  fragmentOf,
+  locationOf,
+  queryOf,
+  startTestService,
+  type TestService,
+} from '../../../test/service.ts'
 import { deleteExpired } from '../../housekeeping.ts'
 
 let google: OpenIdProvider
@@ -33,7 +40,7 @@ const newPerson = () => {
 const AUTHORIZE = '/authorize?provider=google'
 const back = (browser: Pick<TestService, 'get'>, { pathname, search }: URL) => browser.get(pathname + search)
 const cookiesOf = ({ headers }: Answer) => [headers['set-cookie'] ?? []].flat().map(String)
-const refusal = (answer: Answer) => ({ ...queryOf(answer), to: String(answer.headers.location).split('?')[0] })
+const refusal = (answer: Answer) => ({ ...queryOf(answer), to: locationOf(answer).split('?')[0] })
 const ELSEWHERE = {
   to: 'https://site.example',
   error: 'invalid_request',
@@ -356,7 +363,7 @@ describe('an address that links an account, which may come from a stranger,', ()
     const browser = service.otherBrowser()
     const page = await back(browser, address)
     const pressed = await browser.submit('/callback', fieldsOf(page), { 'sec-fetch-site': 'same-origin' })
-    expect(String(pressed.headers.location)).toContain(google.issuer)
+    expect(locationOf(pressed)).toContain(google.issuer)
   })
 
   test('leads nowhere once its account is deleted', async () => {

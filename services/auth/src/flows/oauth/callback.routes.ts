@@ -16,7 +16,7 @@ import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { errorResponses, HtmlPage, Redirect } from '../../http/bodies/shapes.ts'
 import { clientOf } from '../../http/limits/client.ts'
-import { answerByRedirect, type HtmlAnswer, isPrefetch } from '../../http/pages/answer-by-redirect.ts'
+import { answerByRedirect, isPrefetch, type PageAnswer } from '../../http/pages/answer-by-redirect.ts'
 import { bindBrowser, isBound, unbindBrowser } from '../../http/pages/attempt-cookie.ts'
 import { acceptLanguageOf, mailContextOf } from '../../http/pages/mail-context.ts'
 import { isProven, provePage, type ShownPage } from '../../http/pages/page-cookie.ts'
@@ -74,6 +74,8 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
     let provider: string | undefined
     let attempt: FlowState | undefined
     return answerByRedirect(config, request, reply, {
+      // A provider that answers by a form is another origin's page.
+      answersForm: request.method === 'POST' && callback?.begin !== undefined,
       steps: async () => {
         if (request.validationError) throw apiError('bad_oauth_callback', { message: 'OAuth callback is malformed' })
         if (callback.begin !== undefined) {
@@ -123,7 +125,7 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
     reply: FastifyReply,
     { id, order }: { id: string; order: SignInOrder },
     { begin = '', page: pageProof }: Record<string, string>,
-  ): Promise<Redirection | HtmlAnswer> {
+  ): Promise<Redirection | PageAnswer> {
     const shown = { id, isSecure: isReachedByTls(deps, order.provider) }
     if (order.linking && request.method === 'GET') {
       const { stateLifetimeSeconds: lifetimeSeconds } = config.external
@@ -197,7 +199,7 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
     reply: FastifyReply,
     state: FoundFlowState,
     callback: Record<string, string>,
-  ): Promise<HtmlAnswer> {
+  ): Promise<PageAnswer> {
     await finishTest(deps, state.id, () => requireUsable(state), callback)
     unbindBrowser(request, reply, state.id)
     return { page: testPage(config, acceptLanguageOf(request)) }
@@ -207,7 +209,7 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
     request: FastifyRequest,
     { id, order }: { id: string; order: SignInOrder },
     error: unknown,
-  ): Promise<HtmlAnswer> {
+  ): Promise<PageAnswer> {
     await failBegunTest(deps, id, order, error)
     return { page: testPage(config, acceptLanguageOf(request)) }
   }

@@ -5,6 +5,8 @@ import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { buttonPage } from '../../http/pages/button-page.ts'
 import { pageWords } from '../../http/pages/page-words.ts'
+import type { ShownPage } from '../../http/pages/show-page.ts'
+import { fill } from '../../words/language.ts'
 
 interface LinkingRequest {
   provider: string
@@ -20,7 +22,7 @@ interface LinkingRequest {
 export async function linkingPage(
   deps: Deps,
   { provider, userId, fields, acceptLanguage }: LinkingRequest,
-): Promise<string> {
+): Promise<ShownPage> {
   const found = await findUserById(deps.db, userId)
   if (!found) throw apiError('user_not_found', { status: 422, message: 'Linking target user not found' })
   const { language, words, site } = pageWords(deps.config, acceptLanguage)
@@ -28,12 +30,10 @@ export async function linkingPage(
   const { email, phone } = provenUser(found)
   const address = email ? shownEmail(email) : phone
   const account = address ? linking.account.replace('{address}', () => address) : linking.guest
-  const values: Record<string, string> = { provider, account, site }
   return buttonPage({
     language,
     heading: linking.heading,
-    // One pass: an address may hold braces.
-    text: linking.text.replaceAll(/\{(\w+)\}/g, (hole, name: string) => values[name] ?? hole),
+    text: fill(linking.text, { provider, account, site }),
     button: linking.button,
     action: '?',
     fields,

@@ -1,6 +1,7 @@
 // A test of a provider by an administrator: a whole sign-in whose account is shown, and that creates neither user nor
 // session. It is an attempt like any other (sign-in.ts), whose row keeps the outcome until housekeeping deletes it.
 import { ApiError } from '@services/common/errors'
+import { html } from '@services/common/html'
 import { primaryEmail } from '../../adapters/oauth/clean-account.ts'
 import type { ExternalEmail } from '../../adapters/oauth/provider.ts'
 import type { Config } from '../../config.ts'
@@ -11,7 +12,7 @@ import type { Metadata } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { pageWords } from '../../http/pages/page-words.ts'
-import { smallPage } from '../../http/pages/small-page.ts'
+import type { ShownPage } from '../../http/pages/show-page.ts'
 import { type FlowState, findUsedTest, insertFlowState, saveOutcome } from './flow-states.store.ts'
 import { addressToBegin, openSecrets, type SignInOrder } from './sign-in.ts'
 
@@ -102,7 +103,8 @@ function openOutcome(deps: Pick<Deps, 'encryption' | 'log'>, sealed: Pick<FlowSt
   }
 }
 
-export function testPage(config: Pick<Config, 'pages' | 'siteUrl'>, acceptLanguage: string | undefined): string {
+export function testPage(config: Pick<Config, 'pages' | 'siteUrl'>, acceptLanguage: string | undefined): ShownPage {
   const { language, words } = pageWords(config, acceptLanguage)
-  return smallPage({ language, ...words.providerTested, content: '', script: '' })
+  const { heading, text } = words.providerTested
+  return { language, title: heading, body: html`<p>${text}</p>\n`, hidesAddress: true }
 }

@@ -1,7 +1,7 @@
 // /ui/arrive: where the link of a mail, or a provider, leads back to. The code it brings is exchanged by the browser
 // that asked for it, and by no other: its cookie gives the verifier (PKCE).
 import { html } from '@services/common/html'
-import { ARRIVAL_PATH } from '../../config/pages/page-variables.ts'
+import { ARRIVAL_PATH } from '../../config/pages/page-paths.ts'
 import type { SessionBody } from '../../core/sessions/issue-tokens.ts'
 import type { Page } from '../../http/hosted/add-page.ts'
 import type { Visit } from '../../http/hosted/visit.ts'

@@ -62,7 +62,8 @@ function showCode(visit: Visit) {
   const { address = '', type, news, problem, error } = visit.carried
   // A sign-up and a recovery always have a code.
   const takesCode = type !== 'email' || offers(visit.deps.config, 'code')
-  const sentence = type === 'sms' ? words.texted : takesCode ? words.mailed : words.linked
+  const mailed = type === 'signup' ? words.registered : takesCode ? words.mailed : words.linked
+  const sentence = type === 'sms' ? words.texted : mailed
   return visit.show({
     title: takesCode ? words.title : words.linkTitle,
     ...(problem && { problem }),

@@ -7,12 +7,18 @@ import { addPages } from '../../http/hosted/add-page.ts'
 import { accountPages } from './account/account-pages.ts'
 import { arrivalPage } from './arrive.ts'
 import { codePage } from './code.ts'
+import { confirmPage } from './confirm.ts'
 import { factorPage } from './factor.ts'
+import { newPasswordPage } from './new-password.ts'
+import { passkeyPage } from './passkey.ts'
 import { providerPage } from './provider.ts'
+import { recoverPage } from './recover.ts'
 import { signInPage } from './sign-in.ts'
 import { signOutPage } from './sign-out.ts'
+import { signUpPage } from './sign-up.ts'
 
 export const hostedPages: FastifyPluginAsync<{ deps: Deps }> = async (app, { deps }) => {
   const signIn = [signInPage, codePage, factorPage, providerPage, arrivalPage, signOutPage]
-  addPages(app, deps, [...signIn, ...accountPages])
+  const signUp = [signUpPage, recoverPage, newPasswordPage, confirmPage, passkeyPage]
+  addPages(app, deps, [...signIn, ...signUp, ...accountPages])
 }

@@ -10,8 +10,9 @@ import type { Visit } from '../../http/hosted/visit.ts'
 import { fill } from '../../words/language.ts'
 import { signInWords } from '../../words/pages/sign-in.ts'
 import { type TypedAddress, textOf, typedAddress } from './address.ts'
+import { PASSKEY_SCRIPT, passkeySignIn } from './passkey.ts'
 import { sendCode } from './send-code.ts'
-import { offeredProviders, offers } from './ways.ts'
+import { offeredProviders, offers, signsUp } from './ways.ts'
 
 export const signInPage: Page = {
   path: '/ui/sign-in',
@@ -57,27 +58,13 @@ function showUser(visit: Visit, user: User) {
 async function showAddress(visit: Visit) {
   const { config } = visit.deps
   const words = visit.words(signInWords)
-  const { phone } = config.signup
   const asksAddress = ['password', 'code', 'link'].some((way) => offers(config, way as 'password' | 'code' | 'link'))
   const form = visit.formOf({
-    body: [
-      field({
-        ...{
-          name: 'address',
-          value: visit.carried.typed,
-          error: visit.carried.error,
-          required: true,
-          autofocus: true,
-          maxlength: 320,
-        },
-        ...{ label: phone ? words.emailOrPhone : words.email, autocomplete: 'username' },
-        ...(phone ? { inputmode: 'email' as const } : { type: 'email' as const }),
-      }),
-      button({ label: words.goOn }),
-    ],
+    body: [addressField(visit), button({ label: words.goOn })],
   })
+  const takesPasskey = offers(config, 'passkey')
   const providers = await providerLinks(visit)
-  const isEmpty = !asksAddress && providers.length === 0
+  const isEmpty = !asksAddress && !takesPasskey && providers.length === 0
   return visit.show({
     title: words.title,
     news: { 'signed-out': words.signedOut, deleted: words.deleted }[visit.carried.news ?? ''],
@@ -85,13 +72,28 @@ async function showAddress(visit: Visit) {
     body: [
       asksAddress && form,
       asksAddress && providers.length > 0 && html`<p class="or">${words.or}</p>\n`,
+      takesPasskey && passkeySignIn(visit),
       providers,
+      signsUp(config) && html`<p class="links"><a href="${visit.link('/ui/sign-up')}">${words.register}</a></p>\n`,
     ],
+    scripts: takesPasskey ? [PASSKEY_SCRIPT] : [],
+  })
+}
+
+/** Field for the address of an account, with the text typed before and the reason why it was refused. */
+export function addressField(visit: Visit): Html {
+  const words = visit.words(signInWords)
+  const { phone } = visit.deps.config.signup
+  const { typed: value, error } = visit.carried
+  return field({
+    ...{ name: 'address', value, error, required: true, autofocus: true, maxlength: 320 },
+    ...{ label: phone ? words.emailOrPhone : words.email, autocomplete: 'username' },
+    ...(phone ? { inputmode: 'email' as const } : { type: 'email' as const }),
   })
 }
 
 /** Links, not forms: a browser refuses a form that ends at another host. */
-async function providerLinks(visit: Visit): Promise<Html[]> {
+export async function providerLinks(visit: Visit): Promise<Html[]> {
   const words = visit.words(signInWords)
   const providers = await offeredProviders(visit.deps)
   return providers.map(
@@ -124,6 +126,10 @@ function showPassword(visit: Visit, address: TypedAddress) {
           fields: { way: 'code', address: typed },
           body: button({ label: words.sendCode, kind: 'quiet' }),
         }),
+      visit.formOf({
+        ...{ action: '/ui/recover', fields: { way: 'ask', address: typed } },
+        body: button({ label: words.forgotten, kind: 'quiet' }),
+      }),
       html`<p class="links"><a href="${visit.link('/ui/sign-in')}">${words.another}</a></p>\n`,
     ],
   })

@@ -1,5 +1,6 @@
 import type { Config } from '../../config.ts'
 import type { Deps } from '../../deps.ts'
+import { takesPasskeys } from '../../http/hosted/passkey-offer.ts'
 
 export interface ProviderWay {
   name: string
@@ -7,12 +8,16 @@ export interface ProviderWay {
 }
 
 /** Whether a page offers a way of its own: it is listed in HOSTED_PAGES_WAYS, or nothing is, and it is enabled. */
-export function offers({ pages, passkeys, signup }: Config, way: 'password' | 'code' | 'link' | 'passkey'): boolean {
+export function offers(config: Config, way: 'password' | 'code' | 'link' | 'passkey'): boolean {
+  if (way === 'passkey') return takesPasskeys(config)
+  const { pages, signup } = config
   if (pages.ways && !pages.ways.includes(way)) return false
-  if (way === 'passkey') return passkeys.enabled
   if (way === 'password') return signup.email || signup.phone
   return signup.email && signup.magicLinks ? true : way === 'code' && signup.phone
 }
+
+/** Whether a page takes new accounts by address and password. */
+export const signsUp = (config: Config): boolean => !config.signup.disabled && offers(config, 'password')
 
 /** Providers that a page offers, in the order of HOSTED_PAGES_WAYS. */
 export async function offeredProviders(

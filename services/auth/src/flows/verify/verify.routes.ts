@@ -3,7 +3,7 @@ import type { ApiError } from '@services/common/errors'
 import { inDocument, withHeaders } from '@services/common/http/route-schema'
 import { counted } from '@services/common/telemetry/instruments'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { parseEmail } from '../../adapters/mail/email-address.ts'
 import type { Config } from '../../config.ts'
 import { recordSignIn } from '../../core/audit/sign-in-attempt.ts'
@@ -16,13 +16,14 @@ import { choiceOf, errorResponses, Field, HtmlPage, hookedResponses, Redirect } 
 import { requestAudience } from '../../http/caller/authenticate.ts'
 import { DEVICE_HEADERS, DEVICE_TOKEN, withTrustedDevice } from '../../http/caller/trusted-device.ts'
 import { clientOf, limitKeyOf } from '../../http/limits/client.ts'
-import { answerByRedirect, type HtmlAnswer, isPrefetch } from '../../http/pages/answer-by-redirect.ts'
+import { answerByRedirect, isPrefetch, type PageAnswer } from '../../http/pages/answer-by-redirect.ts'
 import { isBound } from '../../http/pages/attempt-cookie.ts'
 import { buttonPage } from '../../http/pages/button-page.ts'
 import { acceptLanguageOf } from '../../http/pages/mail-context.ts'
 import { pageWords } from '../../http/pages/page-words.ts'
 import { redirectTarget } from '../../http/pages/redirect-target.ts'
 import type { Redirection } from '../../http/pages/send-to.ts'
+import type { ShownPage } from '../../http/pages/show-page.ts'
 import { countSignIn } from '../../metrics.ts'
 import { isSameLink, TYPES, TYPES_OF_LINKS, type VerifyOutcome, verifyCode, verifyLink } from './verify.ts'
 
@@ -37,7 +38,12 @@ const FormQuery = Type.Object({
   redirect_to: Type.Optional(Type.String()),
 })
 const OtherAddressToo = Type.Object({ code: Type.Literal('200'), msg: Type.String() })
-type LinkRequest = FastifyRequest<{ Querystring: Type.Static<typeof LinkQuery> }>
+const Verified = Type.Union([SessionShape, OtherAddressToo])
+/** JSON for clients; the form of the confirmation page gets a page that goes on. */
+const VerifiedOrPage = Type.Unsafe<Static<typeof Verified> | string>({
+  content: { 'application/json': { schema: Verified }, 'text/html': { schema: Type.String() } },
+})
+type LinkRequest = FastifyRequest<{ Querystring: Static<typeof LinkQuery> }>
 
 interface Link {
   token: string
@@ -59,13 +65,14 @@ export const verifyRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
   function answerLink(
     request: LinkRequest,
     reply: FastifyReply,
-    steps: (link: Link) => Promise<Redirection | HtmlAnswer>,
+    steps: (link: Link) => Promise<Redirection | PageAnswer>,
   ) {
     const { token, type } = request.query
     if (!token || !type) throw apiError('validation_failed', { message: 'Verify requires a token and a type' })
     const target = redirectTarget(request, { siteUrl: config.siteUrl, allowList: config.redirectAllowList })
     const link = { token, type, target }
     return answerByRedirect(config, request, reply, {
+      answersForm: request.method === 'POST',
       steps: () => steps(link),
       failed: (error) => seeOther(withError(link, error)),
     })
@@ -123,8 +130,7 @@ export const verifyRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
         redirect_to: Type.Optional(Field),
       }),
       response: {
-        200: withHeaders(Type.Union([SessionShape, OtherAddressToo]), ...DEVICE_HEADERS),
-        303: withHeaders(Type.Null({ description: 'Redirect to the form of the confirmation page.' }), 'Location'),
+        200: withHeaders(VerifiedOrPage, ...DEVICE_HEADERS),
         ...hookedResponses(400, 403, 413, 422, 429),
       },
     },
@@ -203,9 +209,9 @@ const isBehindPage = ({ mail }: Pick<Config, 'mail'>, type: string): boolean =>
 
 /**
  * Renders the page between a mail link and its effect (AUTH_MAILER_LINK_CONFIRMATION_PAGE): scanners open links but
- * press no buttons. The button posts to the same address. A language without words of its own gets English.
+ * press no buttons. The button posts to the same address.
  */
-function linkPage(config: Config, request: FastifyRequest, type: string): string {
+function linkPage(config: Config, request: FastifyRequest, type: string): ShownPage {
   const { language, words, site } = pageWords(config, acceptLanguageOf(request))
   const { pages } = words
   const { heading, text, button } = Object.hasOwn(pages, type) ? pages[type as keyof typeof pages] : pages.email

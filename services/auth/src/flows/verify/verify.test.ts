@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto'
+import { PAGE_POLICY } from '@services/common/pages/document'
 import { describe, expect } from 'vitest'
-import { codeIn, linkPath, type TestService, test } from '../../../test/service.ts'
+import { codeIn, linkPath, locationOf, type TestService, test } from '../../../test/service.ts'
 
 const password = 'correct horse'
 
@@ -99,12 +99,11 @@ describe('the link', () => {
     const hostile = await service.get(`${path}&x="><script>alert(1)</script>`)
     expect(hostile.text.match(/<script/g)).toHaveLength(1)
     const answers = await Promise.all([press(service, path), press(service, path)])
-    const outcomes = answers.map(({ headers }) => /access_token|otp_expired/.exec(String(headers.location))?.[0])
+    // A page, because under its policy a browser refuses a redirect after the form.
+    expect(answers.map(({ status }) => status)).toEqual([200, 200])
+    const outcomes = answers.map((answer) => /access_token|otp_expired/.exec(locationOf(answer))?.[0])
     expect(outcomes.sort()).toEqual(['access_token', 'otp_expired'])
-
-    const script = /<script>(.*)<\/script>/s.exec(page.text)?.[1] as string
-    const digest = createHash('sha256').update(script).digest('base64')
-    expect(page.headers['content-security-policy']).toContain(`script-src 'sha256-${digest}';`)
+    for (const { headers } of [page, ...answers]) expect(headers['content-security-policy']).toBe(PAGE_POLICY)
     await service.close()
   })
 })
@@ -174,7 +173,7 @@ describe('where links open a page, a scanner at the mailbox proves nothing', () 
       await scan(service, path)
       // `email` stands for any type: by it nothing gets around the page.
       await scan(service, path.replace(/type=[a-z]+/, 'type=email'))
-      expect((await press(service, path)).headers.location).toContain('#access_token=')
+      expect(locationOf(await press(service, path))).toContain('#access_token=')
       service.clock.advance({ seconds: 61 })
     }
     await service.close()

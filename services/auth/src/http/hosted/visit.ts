@@ -8,7 +8,7 @@ import { hiddenFields } from '@services/common/pages/forms'
 import { notice } from '@services/common/pages/notices'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { decodeJwt } from 'jose'
-import { ARRIVAL_PATH } from '../../config/pages/page-variables.ts'
+import { ARRIVAL_PATH } from '../../config/pages/page-paths.ts'
 import { hasVerifiedFactor } from '../../core/factors/assurance.ts'
 import { deriveKey } from '../../core/keys/derive-key.ts'
 import { MAX_TARGET_LENGTH } from '../../core/redirects/allow-list-patterns.ts'
@@ -30,6 +30,7 @@ import { type ApiAnswer, type ApiCall, callApi, streamApi } from './call-api.ts'
 import { type Carried, openCarried, PAGE_SECONDS, sealCarried } from './carried.ts'
 import { type Flow, readFlow, toApplication } from './flow.ts'
 import { addressWithSession, sessionForApplication, targetOf } from './hand-over.ts'
+import { openPasskeyOffer, PASSKEY_PATH } from './passkey-offer.ts'
 
 type Fields = Readonly<Record<string, string>>
 
@@ -39,7 +40,7 @@ export interface VisitedPage {
   path: string
 }
 
-export interface ShownVisit extends Pick<ShownPage, 'title' | 'scripts' | 'isWide'> {
+export interface ShownVisit extends Pick<ShownPage, 'title' | 'scripts' | 'isWide' | 'hidesAddress'> {
   body: HtmlValue
   /** Refusal, in words. */
   problem?: string | undefined
@@ -60,6 +61,7 @@ interface Form {
 export function openVisits(app: FastifyInstance, deps: Deps) {
   const { config } = deps
   const sessions = openBrowserSessions(deps, HOSTED_COOKIE)
+  const passkeyOffer = openPasskeyOffer(deps)
   const key = deriveKey(config.jwt.secret, 'page')
   const isSecure = config.server.externalUrl.startsWith('https:')
   const deviceCookie = isSecure ? '__Host-auth-device' : 'auth-device'
@@ -104,13 +106,17 @@ export function openVisits(app: FastifyInstance, deps: Deps) {
 
     /**
      * Signs this browser in with the session of an API answer. Leads to the second factor if the user has one, else to
-     * `next`, else to the application.
+     * `next`, else to the application; a passkey may be offered before.
      */
     async function signedIn(session: SessionBody): Promise<FastifyReply> {
       const claims = decodeJwt<{ session_id: string; aal: string; amr: AmrEntry[] }>(session.access_token)
       sessions.begin(reply, { userId: session.user.id, sessionId: claims.session_id })
       if (lacksFactor(session.user.factors as FactorJson[] | undefined, claims.aal)) return goTo('/ui/factor')
       if (flow.next !== undefined) return reply.redirect(link(flow.next, { next: undefined }), 303)
+      if (await passkeyOffer.isDue(request, session.user.id, claims.amr)) {
+        passkeyOffer.note(reply)
+        return goTo(PASSKEY_PATH)
+      }
       const named = { sessionId: claims.session_id, method: claims.amr[0]?.method ?? '' }
       return leave(await addressWithSession(deps, flow, session, named))
     }

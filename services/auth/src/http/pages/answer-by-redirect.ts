@@ -6,19 +6,20 @@ import { explainFailure } from '@services/common/http/error-handler'
 import { answerTimeoutBy, isPastDeadline } from '@services/common/request-deadline'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { errorAnswers } from '../bodies/error-bodies.ts'
-import { BUTTON_PAGE_CSP } from './button-page.ts'
-import { type PageConfig, type Redirection, sendTo } from './send-to.ts'
-import { sendPage } from './small-page.ts'
+import { leaveTo, type PageConfig, type Redirection, sendTo } from './send-to.ts'
+import { type ShownPage, showPage } from './show-page.ts'
 
-/** HTML of a button page, shown before the browser is sent on. */
-export interface HtmlAnswer {
-  page: string
+/** Page that is shown before the browser is sent on, or instead. */
+export interface PageAnswer {
+  page: ShownPage
 }
 
 interface RedirectingRoute {
-  steps: () => Promise<Redirection | HtmlAnswer>
+  steps: () => Promise<Redirection | PageAnswer>
   /** Address for a failure of the steps or for a request past its deadline. */
   failed: (error: ApiError) => Redirection
+  /** True for the answer to the form of a page of ours, whose policy refuses a redirect to another origin. */
+  answersForm?: boolean
 }
 
 /**
@@ -29,16 +30,17 @@ export async function answerByRedirect(
   config: PageConfig,
   request: FastifyRequest,
   reply: FastifyReply,
-  { steps, failed }: RedirectingRoute,
+  { steps, failed, answersForm = false }: RedirectingRoute,
 ): Promise<FastifyReply> {
   reply.header('referrer-policy', 'no-referrer')
-  const send = (redirection: Redirection) => sendTo(config, request, reply, redirection)
+  const send = (redirection: Redirection) =>
+    answersForm ? leaveTo(config, request, reply, redirection.location) : sendTo(config, request, reply, redirection)
   const sendFailure = (error: unknown) => send(failed(explainFailure(error, request, errorAnswers)))
   answerTimeoutBy(sendFailure)
   try {
     const answer = await steps()
     if (isPastDeadline()) return reply
-    return 'page' in answer ? sendPage(reply, answer.page, BUTTON_PAGE_CSP) : send(answer)
+    return 'page' in answer ? showPage(config, request, reply, answer.page) : send(answer)
   } catch (error) {
     return isPastDeadline() ? reply : sendFailure(error)
   }

@@ -5,6 +5,7 @@ export const codeWords = inEachLanguage({
     title: 'Enter the code',
     mailed:
       'If there is an account for {address}, a mail with a code is on its way. Its link works in this browser too.',
+    registered: 'A mail is on its way to {address}. Enter its code, or open its link.',
     texted: 'If there is an account for {address}, a text message with a code is on its way.',
     linkTitle: 'Look into your mailbox',
     linked: 'If there is an account for {address}, a mail with a link is on its way. Open it in this browser.',
@@ -20,6 +21,7 @@ export const codeWords = inEachLanguage({
     title: 'Code eingeben',
     mailed:
       'Wenn es für {address} ein Konto gibt, ist eine Mail mit einem Code unterwegs. Auch ihr Link funktioniert in diesem Browser.',
+    registered: 'Eine Mail an {address} ist unterwegs. Gib ihren Code ein, oder öffne ihren Link.',
     texted: 'Wenn es für {address} ein Konto gibt, ist eine SMS mit einem Code unterwegs.',
     linkTitle: 'Sieh in dein Postfach',
     linked:

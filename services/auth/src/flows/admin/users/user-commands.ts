@@ -25,7 +25,7 @@ export const USER_OPERAND =
   'USER is an id, an e-mail address or a phone number; addresses are looked up in the audience of AUTH_JWT_AUD.'
 
 const NAMED_USER = { operands: ['USER'], details: USER_OPERAND }
-const PASSWORD_STDIN = { meaning: 'read the password from the first line of standard input' }
+export const PASSWORD_STDIN = { meaning: 'read the password from the first line of standard input' }
 
 export const usersCreate = command({
   name: 'users create',
@@ -210,7 +210,7 @@ const MAX_LINE_BYTES = 16 * 1024
  * Reads the first line of standard input: arguments would be visible in the list of processes and in the shell's
  * history.
  */
-async function readPassword(): Promise<string> {
+export async function readPassword(): Promise<string> {
   const line = await readLine()
   if (!isUtf8(line)) throw new CommandFailure('the password on standard input is not valid UTF-8')
   const password = new TextDecoder().decode(line).replace(/\r$/, '')

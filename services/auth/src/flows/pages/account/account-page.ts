@@ -58,6 +58,8 @@ const SIGNED_OUT = ['session_not_found', 'user_not_found', 'user_banned', 'bad_j
 
 /** Leads to the proof that a refusal demands, and back; shows the page again for any other reason. */
 export function refused({ visit, caller }: Own, refusal: Refused, again: (problem: string) => Answer): Answer {
+  // Done already, by a second press or in another tab.
+  if (refusal.status === 404 && visit.isPost) return visit.goTo(visit.path)
   if (SIGNED_OUT.includes(refusal.code)) return visit.toSignIn()
   if (refusal.code === 'reauthentication_needed') {
     return visit.goTo(`${ACCOUNT}/confirm`, { query: { next: visit.path } })
@@ -65,8 +67,6 @@ export function refused({ visit, caller }: Own, refusal: Refused, again: (proble
   if (refusal.code === 'insufficient_aal' && hasVerifiedFactor(caller.user)) {
     return visit.goTo('/ui/factor', { query: { next: visit.path } })
   }
-  // Done already, by a second press or in another tab.
-  if (refusal.status === 404 && visit.isPost) return visit.goTo(visit.path)
   return again(visit.explain(refusal))
 }
 

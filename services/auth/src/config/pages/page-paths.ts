@@ -1,0 +1,5 @@
+/** Page that the links of mails and providers lead back to, for sign-ins that begin on our pages. */
+export const ARRIVAL_PATH = '/ui/arrive'
+
+/** Page between the link of a mail and its effect, for links that lead back to our pages. */
+export const CONFIRM_PATH = '/ui/confirm'

@@ -1,0 +1,99 @@
+// /ui/passkey: takes the passkey of a sign-in, and offers a new one after a sign-in by other means. The only pages that
+// need a script (http/pages/assets/passkey.js); without one the offer leads on.
+import { type Html, html } from '@services/common/html'
+import { button, hiddenFields } from '@services/common/pages/forms'
+import type { SessionBody } from '../../core/sessions/issue-tokens.ts'
+import type { Page } from '../../http/hosted/add-page.ts'
+import type { BrowserCaller } from '../../http/hosted/browser-session.ts'
+import { PASSKEY_PATH } from '../../http/hosted/passkey-offer.ts'
+import type { Visit } from '../../http/hosted/visit.ts'
+import { passkeyWords } from '../../words/pages/passkey.ts'
+import { goOn } from './go-on.ts'
+
+export const PASSKEY_SCRIPT = 'passkey.js'
+
+export const passkeyPage: Page = {
+  path: PASSKEY_PATH,
+  async get(visit) {
+    const caller = await visit.caller()
+    return caller ? showOffer(visit, caller) : visit.goTo('/ui/sign-in')
+  },
+  async post(visit) {
+    const { way, challenge_id, credential = '' } = visit.form
+    const answer = { challenge_id, credential: parsed(credential) }
+    if (way === 'sign-in') {
+      const session = await visit.api<SessionBody>('POST', '/passkeys/authentication/verify', answer)
+      if (session.ok) return visit.signedIn(session.body)
+      return visit.goTo('/ui/sign-in', { carry: { problem: visit.explain(session) } })
+    }
+    const caller = await visit.caller()
+    if (!caller) return visit.toSignIn()
+    if (way === 'later') return goOn(visit, caller, visit.flow.next)
+    const made = await visit.api('POST', '/passkeys/registration/verify', answer, { as: caller })
+    return made.ok ? goOn(visit, caller, visit.flow.next) : showOffer(visit, caller, visit.explain(made))
+  },
+}
+
+function parsed(credential: string): unknown {
+  try {
+    return JSON.parse(credential)
+  } catch {
+    return undefined
+  }
+}
+
+/** Form of the sign-in page; the browser knows whose passkey it is. */
+export function passkeySignIn(visit: Visit): Html {
+  const words = visit.words(passkeyWords)
+  return visit.formOf({
+    action: PASSKEY_PATH,
+    fields: { way: 'sign-in' },
+    body: ceremony({
+      kind: 'get',
+      label: words.signIn,
+      problem: words.failed,
+      options: visit.link('/passkeys/authentication/options'),
+    }),
+  })
+}
+
+async function showOffer(visit: Visit, caller: BrowserCaller, problem?: string) {
+  const challenge = await visit.api('POST', '/passkeys/registration/options', {}, { as: caller })
+  // Disabled meanwhile, or there are as many as possible: nothing to offer.
+  if (!challenge.ok) return goOn(visit, caller, visit.flow.next)
+  const words = visit.words(passkeyWords)
+  return visit.show({
+    title: words.offerTitle,
+    problem,
+    body: [
+      html`<p>${words.offer}</p>\n`,
+      visit.formOf({
+        fields: { way: 'register' },
+        body: ceremony({
+          kind: 'create',
+          label: words.add,
+          problem: words.failed,
+          challenge: JSON.stringify(challenge.body),
+        }),
+      }),
+      visit.formOf({ fields: { way: 'later' }, body: button({ label: words.later, kind: 'quiet' }) }),
+    ],
+    scripts: [PASSKEY_SCRIPT],
+  })
+}
+
+interface Ceremony {
+  kind: 'get' | 'create'
+  label: string
+  /** Sentence for a ceremony that the user or the browser ended. */
+  problem: string
+  /** Address of the challenge. */
+  options?: string
+  /** Challenge as JSON. */
+  challenge?: string
+}
+
+const ceremony = ({ kind, label, problem, options, challenge }: Ceremony): Html =>
+  html`${hiddenFields({ challenge_id: '', credential: '' })}<p hidden class="notice problem" role="alert">${problem}</p>
+<button type="submit" data-passkey="${kind}" data-options="${options ?? ''}" data-challenge="${challenge ?? ''}" hidden>${label}</button>
+`
