@@ -1,6 +1,6 @@
 import { PAGE_POLICY } from '@services/common/pages/document'
 import { perFile } from '@services/common/testing/per-file'
-import { test as base, describe, expect } from 'vitest'
+import { test as base, describe, expect, onTestFinished } from 'vitest'
 import { codeIn, fragmentOf, startTestService, type TestService } from '../../../test/service.ts'
 import { openPage, send } from './testing/pages.ts'
 
@@ -170,6 +170,30 @@ test('every page has the strict policy, is not stored, and holds nothing inline'
     })
     expect(page.text).not.toMatch(/<style|<script(?! type="module" src="\/ui\/)| style=| <img/)
   }
+})
+
+test('limits and sessions see the browser, not this process', async ({ service: shared }) => {
+  const service = await shared.onAnotherDay({ AUTH_RATE_LIMIT_HEADER: 'x-real-address', AUTH_RATE_LIMIT_OTP: '1' })
+  onTestFinished(service.close)
+  const email = 'limited@example.com'
+  const { auth } = await service.signedIn(email, PASSWORD)
+  const from = (address: string) => ({ headers: { 'x-real-address': address, 'user-agent': 'Browser/1' } })
+  const askCode = async (address: string, to: string) => {
+    const browser = service.otherBrowser()
+    const asked = await send(browser, await openPage(browser, SIGN_IN), { address: to })
+    return send(browser, asked, {}, { press: 'Send me a code instead', ...from(address) })
+  }
+  expect(await askCode('192.0.2.1', 'one@example.com')).toMatchObject({ title: 'Enter the code' })
+  const limited = await askCode('192.0.2.1', 'two@example.com')
+  expect(limited.title).toBe('Sign in')
+  expect(limited.text).toContain('Too many attempts.')
+  expect(await askCode('192.0.2.2', 'three@example.com')).toMatchObject({ title: 'Enter the code' })
+
+  const browser = service.otherBrowser()
+  const asked = await send(browser, await openPage(browser, SIGN_IN), { address: email })
+  await send(browser, asked, { password: PASSWORD }, from('192.0.2.3'))
+  const { body } = await service.get('/user/sessions', auth)
+  expect(body).toContainEqual(expect.objectContaining({ ip: '192.0.2.3', user_agent: 'Browser/1' }))
 })
 
 test('the language is the reader’s', async ({ service }) => {
