@@ -76,8 +76,19 @@ function outcomeOf({ state, last_error: error, attempts }) {
   return [reason, count].filter(Boolean).join(', ') || '–'
 }
 
+/**
+ * Ids of messages that are being sent again: a second press of the button is none.
+ * @type {Set<string>}
+ */
+const retried = new Set()
+
 /** @param {Page} page @param {Message} message */
 function retryButton(page, { id }) {
-  const retry = () => act(() => api.post(`/admin/messages/${id}/retry`), 'Message queued', page.reload)
+  const retry = async () => {
+    if (retried.has(id)) return
+    retried.add(id)
+    await act(() => api.post(`/admin/messages/${id}/retry`), 'Message queued', page.reload)
+    retried.delete(id)
+  }
   return html`<div class="actions">${button('Send again', retry)}</div>`
 }
