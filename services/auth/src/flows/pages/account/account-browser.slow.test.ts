@@ -53,11 +53,15 @@ describe('the pages of the account', { tags: 'chromium' }, () => {
       if (!isOwn) complaints.push(`request to ${request.url()}`)
     })
     await page.goto(`${url}/ui/account`)
-    await page.keyboard.type(email)
-    await page.keyboard.press('Enter')
-    await page.getByLabel('Password').waitFor()
-    await page.keyboard.type(PASSWORD)
-    await page.keyboard.press('Enter')
+    for (const [label, text] of [
+      ['Email address', email],
+      ['Password', PASSWORD],
+    ] as const) {
+      // The focus of the page itself comes a moment after its fields.
+      await page.getByLabel(label).and(page.locator(':focus')).waitFor()
+      await page.keyboard.type(text)
+      await page.keyboard.press('Enter')
+    }
     await heading(page, 'Your account')
     return { ...user, email, page, complaints }
   }

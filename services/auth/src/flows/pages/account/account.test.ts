@@ -91,6 +91,8 @@ test('a new password signs out everywhere else', async ({ service }) => {
   const page = await openPage(browser, '/ui/account/password')
   expect((await send(browser, page, { password: '123456' })).problem).toContain('too easy')
   expect((await send(browser, page, { password: 'another horse' })).news).toContain('changed')
+  // The second press.
+  expect((await send(browser, page, { password: 'another horse' })).problem).toBe('This is your password already.')
   expect(await service.put('/user', { data: {} }, auth)).toMatchObject({ body: { error_code: 'session_not_found' } })
   const grant = await service.post('/token?grant_type=password', { email, password: 'another horse' })
   expect(grant.status).toBe(200)
@@ -133,6 +135,10 @@ test('both addresses confirm a new one by their codes, and no session is left of
   if (!second) throw new Error('no field for the other address')
   const done = await send(browser, { ...agreed, forms: [second] }, { code: codeIn(ofOld?.text ?? '') })
   expect(done.news).toBe('The address is confirmed.')
+  // The second press.
+  expect(await send(browser, { ...agreed, forms: [second] }, { code: codeIn(ofOld?.text ?? '') })).toMatchObject({
+    ...{ title: 'Addresses', problem: undefined },
+  })
   expect((await userOf(service, { auth })).email).toBe(fresh)
   expect((await service.get('/user/sessions', auth)).body).toHaveLength(2)
 })
@@ -154,7 +160,10 @@ describe('a second factor', () => {
   const begun = async (service: TestService) => {
     const own = await signedIn(service)
     const list = await openPage(own.browser, '/ui/account/factors')
-    const added = await send(own.browser, list, { name: 'Phone' }, { press: 'Add an authenticator app' })
+    const press = () => send(own.browser, list, { name: 'Phone' }, { press: 'Add an authenticator app' })
+    // Two presses: the browser shows the answer to the second.
+    await press()
+    const added = await press()
     return { ...own, added, secret: added.forms[0]?.fields.secret ?? '' }
   }
 
@@ -168,7 +177,8 @@ describe('a second factor', () => {
     expect(codes.title).toBe('Recovery codes')
     const [first = ''] = /(?<=<code>)[^<]+/.exec(codes.text) ?? []
     expect(first.length).toBeGreaterThan(5)
-    const list = await openPage(browser, '/ui/account/factors')
+    const list = await send(browser, wrong, { code: totpCode(secret, service.clock.now()) })
+    expect([list.title, list.news]).toEqual(['Second factor', 'The authenticator app is added.'])
     expect(list.text).toContain('Phone')
     const renewed = await send(browser, list, {}, { press: 'Replace the recovery codes' })
     expect(renewed.text).not.toContain(first)

@@ -50,7 +50,12 @@ async function confirm(own: Own) {
   const address = isPhone ? { phone: to } : { email: to }
   const body = { type: isPhone ? 'phone_change' : 'email_change', ...address, token: code.trim() }
   const answer = await visit.api<{ access_token?: string }>('POST', '/verify', body)
-  if (!answer.ok) return refused(own, answer, (problem) => showAddresses(own, problem))
+  if (!answer.ok) {
+    const user = await own.api<UserBody>('GET', '/user')
+    // Confirmed by the first press of two, or in another tab.
+    const isOver = user.ok && (isPhone ? user.body.new_phone : user.body.new_email) === undefined
+    return isOver ? done(own) : refused(own, answer, (problem) => showAddresses(own, problem))
+  }
   const { access_token: token } = answer.body
   if (token === undefined) return done(own, words.agreed)
   const { session_id: begun } = decodeJwt<{ session_id: string }>(token)

@@ -29,12 +29,32 @@ export const factorsPage = accountPage({
 async function begin(own: Own) {
   const { visit } = own
   const friendly_name = visit.form.name?.trim() || undefined
-  const begun = await own.api<{ id: string; totp: { qr_code: string; secret: string } }>('POST', '/factors', {
-    ...{ factor_type: 'totp', ...(friendly_name && { friendly_name }) },
-  })
+  const enroll = () =>
+    own.api<{ id: string; totp: { qr_code: string; secret: string } }>('POST', '/factors', {
+      ...{ factor_type: 'totp', ...(friendly_name && { friendly_name }) },
+    })
+  let begun = await enroll()
+  if (!begun.ok && IN_THE_WAY.includes(begun.code) && (await removeUnproven(own))) begun = await enroll()
   if (!begun.ok) return refused(own, begun, (problem) => showFactors(own, problem))
   const { id, totp } = begun.body
   return showNew(own, { id, secret: totp.secret, qrCode: totp.qr_code })
+}
+
+/** Refusals that an app may cause which was begun before and never proven, such as by a second press. */
+const IN_THE_WAY = ['mfa_factor_name_conflict', 'too_many_enrolled_mfa_factors']
+
+/** Removes apps that were begun and never proven; returns whether there were any. */
+async function removeUnproven(own: Own): Promise<boolean> {
+  const unproven = (await factorsOf(own)).filter(
+    ({ status, factor_type: type }) => status !== 'verified' && type === 'totp',
+  )
+  for (const { id } of unproven) await own.api('DELETE', `/factors/${id}`, {})
+  return unproven.length > 0
+}
+
+async function factorsOf(own: Own): Promise<FactorBody[]> {
+  const answer = await own.api<UserBody>('GET', '/user')
+  return (answer.ok && answer.body.factors) || []
 }
 
 /** The first code of a new app. */
@@ -46,15 +66,21 @@ async function prove(own: Own) {
   if (!challenge.ok) return refused(own, challenge, again)
   const body = { challenge_id: challenge.body.id, code: code.trim() }
   const proven = await own.api<{ recovery_codes?: string[] }>('POST', `${url}/verify`, body)
-  if (!proven.ok) return refused(own, proven, again)
+  if (!proven.ok) {
+    // Proven by the first press of two, which used the code up.
+    const isProven = (await factorsOf(own)).some((factor) => factor.id === id && factor.status === 'verified')
+    return isProven ? done(own, own.visit.words(factorWords).added) : refused(own, proven, again)
+  }
   const { recovery_codes: codes } = proven.body
   return codes ? showCodes(own, codes) : done(own, own.visit.words(factorWords).added)
 }
 
 async function makeCodes(own: Own) {
   const { had } = own.visit.form
-  const url = `/factors/recovery-codes${had ? '/regenerate' : ''}`
-  const made = await own.api<{ codes: string[] }>('POST', url, {})
+  const make = (path: string) => own.api<{ codes: string[] }>('POST', `/factors/recovery-codes${path}`, {})
+  let made = await make(had ? '/regenerate' : '')
+  // The browser shows the answer to the second press of two alone.
+  if (!made.ok && made.code === 'mfa_verified_factor_exists') made = await make('/regenerate')
   return made.ok ? showCodes(own, made.body.codes) : refused(own, made, (problem) => showFactors(own, problem))
 }
 
@@ -68,9 +94,9 @@ async function remove(own: Own) {
 async function showFactors(own: Own, problem?: string) {
   const { visit } = own
   const { mfa } = visit.deps.config
-  const answer = await own.api<UserBody>('GET', '/user')
-  const all: FactorBody[] = (answer.ok && answer.body.factors) || []
-  const factors = all.filter(({ status, factor_type: type }) => status === 'verified' && type !== 'recovery_code')
+  const factors = (await factorsOf(own)).filter(
+    ({ status, factor_type: type }) => status === 'verified' && type !== 'recovery_code',
+  )
   const words = { ...visit.words(accountWords), ...visit.words(factorWords) }
   const kinds: Record<string, string> = { totp: words.totp, phone: words.byPhone, webauthn: words.webauthn }
   return showAccount(own, {
