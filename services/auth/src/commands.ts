@@ -5,6 +5,7 @@ import { variables } from './config.ts'
 import { openDeps, SCHEMA } from './deps.ts'
 import { hookTest } from './flows/admin/hooks/hook-test-command.ts'
 import { messagesList, messagesRetry } from './flows/admin/messages/message-commands.ts'
+import { adminCreate } from './flows/admin/users/create-admin-command.ts'
 import { usersList } from './flows/admin/users/list-users-command.ts'
 import { usersShow } from './flows/admin/users/show-user-command.ts'
 import {
@@ -53,6 +54,7 @@ export const commands: Command[] = [
   keysGenerate,
   encryptionStatus,
   encryptionRotate,
+  adminCreate,
   tokensAdmin,
   usersCreate,
   usersList,

@@ -440,6 +440,9 @@ test.for(READS)('%s leaves none', async (route) => {
 type Line = [AuditAction, string, { input?: string; traits?: object; target?: 'user' | 'made' }?]
 
 const COMMANDS: Record<string, Line[]> = {
+  'admin create': [
+    ['user_signedup', 'admin create --email cli-admin@example.com --password-stdin', { input: 'correct horse' }],
+  ],
   'users create': [['user_signedup', 'users create --email cli-made@example.com --json', { target: 'made' }]],
   'users ban': [['user_modified', 'users ban {user} --for 1h', { target: 'user' }]],
   'users unban': [['user_modified', 'users unban {user}', { target: 'user' }]],

@@ -1,6 +1,7 @@
 // /ui/new-password: sets the password of the signed-in user, after a recovery, an invitation or the link of the command
 // `admin create`. An earlier page may carry `next`.
 import { button, field } from '@services/common/pages/forms'
+import { hasVerifiedFactor } from '../../core/factors/assurance.ts'
 import type { Page } from '../../http/hosted/add-page.ts'
 import type { BrowserCaller } from '../../http/hosted/browser-session.ts'
 import type { Visit } from '../../http/hosted/visit.ts'
@@ -23,13 +24,22 @@ export const newPasswordPage: Page = {
     if (!caller) return visit.toSignIn()
     const { password = '', current_password, nonce } = visit.form
     const answer = await visit.api('PUT', '/user', { password, current_password, nonce }, { as: caller })
-    if (answer.ok) return goOn(visit, caller, visit.carried.next)
+    if (answer.ok) return goOn(visit, caller, nextOf(visit, caller))
     if (answer.code === 'insufficient_aal') return visit.goTo('/ui/factor', { query: { next: NEW_PASSWORD_PATH } })
     const refusal = visit.explain(answer)
     if (NEW_REFUSED.includes(answer.code)) return visit.retry({ error: refusal, problem: '' })
     if (answer.code === 'reauthentication_needed') await visit.api('GET', '/reauthenticate', undefined, { as: caller })
     return visit.retry({ problem: refusal, error: '', asks: answer.code })
   },
+}
+
+/** An administrator without an application goes to the console, which may demand a second factor first. */
+function nextOf({ deps: { config }, flow }: Visit, { user }: BrowserCaller): string | undefined {
+  const isAdmin = config.jwt.adminRoles.includes(String(user.app_metadata.role))
+  if (!isAdmin || !config.console.enabled || flow.redirect_to !== undefined) return undefined
+  if (config.console.requiresMfa && !hasVerifiedFactor(user)) return '/ui/account/factors'
+  // A port of its own gives the console another address.
+  return config.console.port === undefined ? '/console' : undefined
 }
 
 /** Refusals of the new password itself. */
