@@ -9,7 +9,7 @@ import { type Browser, launchBrowser, type Page } from '@services/common/testing
 import { createFarServer } from '@services/common/testing/http/far-server'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type SecondUser, totpCode, withTotp } from '../../../test/second-factors.ts'
-import { startTestService, type TestService } from '../../../test/service.ts'
+import { codeIn, startTestService, type TestService } from '../../../test/service.ts'
 
 const PASSWORD = 'correct horse'
 const ADA = 'ada@example.com'
@@ -80,6 +80,35 @@ describe('in a browser', { tags: 'chromium' }, () => {
     await press(page, 'Sign in')
   }
 
+  let users = 0
+  const freshEmail = () => `user-${users++}@example.com`
+
+  /** Address of the link in the mail to a user, and its code. */
+  async function mailTo(email: string) {
+    const { text } = await service.mailbox.waitFor(email)
+    const [, path = ''] = /https:\/\/localhost:\d+(\/ui\/confirm\S+)/.exec(text) ?? []
+    return { link: auth + path, code: codeIn(text) }
+  }
+
+  async function signUp(page: Page, password = PASSWORD) {
+    const email = freshEmail()
+    await page.goto(`${auth}/ui/sign-up?${new URLSearchParams({ redirect_to: target })}`)
+    await page.getByLabel('Email address').fill(email)
+    await page.getByLabel('Password').fill(password)
+    await press(page, 'Create account')
+    return email
+  }
+
+  async function toNewPassword(page: Page) {
+    const email = freshEmail()
+    await service.signedIn(email, PASSWORD)
+    await toPassword(page, email)
+    await press(page, 'Forgot your password?')
+    await press(page, 'Send the code')
+    await page.getByLabel('Code').fill((await mailTo(email)).code)
+    await press(page, 'Continue')
+  }
+
   const arrived = (page: Page) => page.getByRole('heading', { name: 'Welcome' }).waitFor()
 
   /** Each page by its heading, and how a browser comes there. */
@@ -143,6 +172,15 @@ describe('in a browser', { tags: 'chromium' }, () => {
         await page.goto(`${auth}/ui/sign-out`)
       },
     ],
+    ['sign-up', 'Create an account', (page) => page.goto(`${auth}/ui/sign-up`)],
+    ['refused password', 'Create an account', (page) => signUp(page, '12345678')],
+    ['recovery', 'Forgot your password?', (page) => page.goto(`${auth}/ui/recover`)],
+    ['new password', 'Choose a new password', toNewPassword],
+    [
+      'link of a mail',
+      'Confirm your email address',
+      async (page) => page.goto((await mailTo(await signUp(page))).link),
+    ],
     ['failure', 'That did not work', (page) => page.goto(`${auth}/ui/arrive?code=x`)],
   ]
 
@@ -172,6 +210,43 @@ describe('in a browser', { tags: 'chromium' }, () => {
     // The page in between has replaced itself, and no form is sent again: going back shows the present state.
     await page.goBack()
     await page.getByText(`You are signed in as ${ADA}.`).waitFor()
+    expect(complaints).toEqual([])
+  })
+
+  test.each([true, false])('an account is made by the keyboard alone (scripts: %s)', async (javaScriptEnabled) => {
+    const { page, complaints } = await open({ javaScriptEnabled })
+    const email = freshEmail()
+    await page.goto(`${auth}/ui/sign-up?${new URLSearchParams({ redirect_to: target })}`)
+    await page.locator('input[name=address]:focus').waitFor()
+    await page.keyboard.type(email)
+    await page.keyboard.press('Tab')
+    await page.keyboard.type(PASSWORD)
+    await page.keyboard.press('Enter')
+    await page.locator('input[name=code]:focus').waitFor()
+    await page.keyboard.type((await mailTo(email)).code)
+    await page.keyboard.press('Enter')
+    await arrived(page)
+    expect(complaints).toEqual([])
+  })
+
+  test.each([true, false])(
+    'a forgotten password is replaced by the mail of it (scripts: %s)',
+    async (javaScriptEnabled) => {
+      const { page, complaints } = await open({ javaScriptEnabled })
+      await toNewPassword(page)
+      await page.getByLabel('New password').fill('quite another horse')
+      await press(page, 'Save the password')
+      await arrived(page)
+      expect(complaints).toEqual([])
+    },
+  )
+
+  test('the link of a mail signs in another browser, by its button', async () => {
+    const { link } = await mailTo(await signUp((await open()).page))
+    const { page, complaints } = await open()
+    await page.goto(link)
+    await page.locator('button:enabled', { hasText: 'Confirm email address' }).click()
+    await arrived(page)
     expect(complaints).toEqual([])
   })
 
