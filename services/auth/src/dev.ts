@@ -9,9 +9,12 @@ import { generateKeySet } from './flows/commands/keys-command.ts'
 import { reportFaults } from './start.ts'
 
 await runDev('auth', async ({ env, given, port, dataDir, stops, startPostgres, settle, commandLine }) => {
+  const externalUrl = given('API_EXTERNAL_URL') ?? `http://127.0.0.1:${port}`
   const defaults: Record<string, string> = {
-    AUTH_SITE_URL: 'http://localhost:3000',
-    AUTH_API_EXTERNAL_URL: `http://127.0.0.1:${port}`,
+    // Without an application, links of mails lead to the pages; an application may run at any port of this machine.
+    AUTH_SITE_URL: given('HOSTED_PAGES_ENABLED') === 'false' ? 'http://localhost:3000' : `${externalUrl}/ui/account`,
+    AUTH_URI_ALLOW_LIST: 'http://localhost:*,http://localhost:*/**',
+    AUTH_API_EXTERNAL_URL: externalUrl,
     AUTH_API_HOST: '127.0.0.1',
     AUTH_JWT_SECRET: 'development-only-secret-of-32-bytes-or-more',
     AUTH_SMTP_ADMIN_EMAIL: 'auth@example.com',

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { call, callWithJson, expectStatus, expectString, unexpected } from './demo-call.ts'
+import { type Answer, call, callWithJson, expectStatus, expectString, unexpected } from './demo-call.ts'
 
 type AuthWalk = { authUrl: string; inboxUrl: string; report: (step: string, detail: string) => void }
 
@@ -19,14 +19,8 @@ export async function walkThroughAuth({ authUrl, inboxUrl, report }: AuthWalk): 
   const mail = await waitForMail(inboxUrl, email)
   report('mail', `"${mail.subject}" ${inboxUrl}/messages/${mail.id}`)
 
-  const verify = await call('GET', mail.link)
-  expectStatus(verify, 303)
-  const location = verify.headers.get('location') ?? 'no Location'
-  const [target, fragment] = location.split('#')
-  if (!new URLSearchParams(fragment).get('access_token')) {
-    throw unexpected(verify, 'Location with #access_token=', location)
-  }
-  report('GET /verify', `303 to ${target} with an access token`)
+  if (new URL(mail.link).pathname.endsWith('/ui/confirm')) await confirmOnPage(mail.link, email, report)
+  else await followLink(mail.link, report)
 
   const signIn = await callWithJson('POST', `${authUrl}/token?grant_type=password`, { email, password })
   expectStatus(signIn, 200)
@@ -49,6 +43,42 @@ export async function walkThroughAuth({ authUrl, inboxUrl, report }: AuthWalk): 
   report('GET /user', `${email}, role ${expectString(user, 'role')}`)
 }
 
+async function followLink(link: string, report: AuthWalk['report']): Promise<void> {
+  const verify = await call('GET', link)
+  expectStatus(verify, 303)
+  const location = verify.headers.get('location') ?? 'no Location'
+  const [target, fragment] = location.split('#')
+  if (!new URLSearchParams(fragment).get('access_token')) {
+    throw unexpected(verify, 'Location with #access_token=', location)
+  }
+  report('GET /verify', `303 to ${target} with an access token`)
+}
+
+/** Presses the button of the page between the link and its effect, as a browser does, and opens the account. */
+async function confirmOnPage(link: string, email: string, report: AuthWalk['report']): Promise<void> {
+  const page = await call('GET', link)
+  expectStatus(page, 200)
+  const fields = [...page.text.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)">/g)]
+  report('GET /ui/confirm', 'a page with a button: scanners of mail confirm nothing')
+  const form = new URLSearchParams()
+  for (const [, name = '', value = ''] of fields) form.append(name, value.replaceAll('&amp;', '&'))
+  const pressed = await call('POST', link.split('?', 1)[0] as string, { body: form, headers: cookiesOf(page) })
+  expectStatus(pressed, 303)
+  const target = pressed.headers.get('location') ?? ''
+  report('POST /ui/confirm', `303 to ${target}, signed in by a cookie`)
+  const account = await call('GET', new URL(target, link), { headers: cookiesOf(pressed) })
+  expectStatus(account, 200)
+  if (!account.text.includes(email)) throw unexpected(account, `a page with ${email}`, account.text)
+  report(`GET ${target}`, `the account page of ${email}`)
+}
+
+const cookiesOf = ({ headers }: Answer) => ({
+  cookie: headers
+    .getSetCookie()
+    .map((cookie) => cookie.split(';', 1)[0])
+    .join('; '),
+})
+
 async function waitForMail(inboxUrl: string, to: string): Promise<{ id: string; subject: string; link: string }> {
   const deadline = Date.now() + MAIL_PATIENCE_MS
   while (Date.now() < deadline) {
@@ -57,8 +87,13 @@ async function waitForMail(inboxUrl: string, to: string): Promise<{ id: string; 
     const { messages } = list.json as { messages: { id: number; subject: string; links: string[] }[] }
     const [mail] = messages
     if (mail) {
-      const link = mail.links.find((address) => new URL(address).pathname.endsWith('/verify'))
-      if (!link) throw unexpected(list, 'a mail with a link to /verify', mail.links.join(' ') || 'a mail without links')
+      const link = mail.links.find((address) => /\/(verify|ui\/confirm)$/.test(new URL(address).pathname))
+      if (!link)
+        throw unexpected(
+          list,
+          'a mail with a link to /ui/confirm or /verify',
+          mail.links.join(' ') || 'a mail without links',
+        )
       return { id: String(mail.id), subject: mail.subject, link }
     }
     await sleep(200)

@@ -30,7 +30,7 @@ const recover = async (browser: Browser, address: string) =>
 /** Opens the link of a mail. */
 async function openLink(service: TestService, browser: Browser, to: string): Promise<SeenPage> {
   const { text } = await service.mailbox.waitFor(to)
-  const [, link = ''] = /https:\/\/auth\.example(\/\S+)/.exec(text) ?? []
+  const [, link = ''] = /https:\/\/auth\.example(\/ui\/confirm\?\S+)/.exec(text) ?? []
   return openPage(browser, link)
 }
 
@@ -171,6 +171,21 @@ test('an invited user confirms by the button, and chooses a password', async ({ 
   expect(asked.title).toBe('You have been invited')
   const page = await send(browser, asked)
   expect(page.title).toBe('Choose a new password')
+})
+
+test('where the site is the account page, links of any request lead there, and no address has tokens', async ({
+  service,
+}) => {
+  const at = await service.with({ AUTH_SITE_URL: 'https://auth.example/ui/account' })
+  await at.post('/signup', { email: 'no-app@example.com', password: PASSWORD })
+  const browser = at.otherBrowser()
+  const page = await send(browser, await openLink(at, browser, 'no-app@example.com'))
+  expect([page.title, page.text.includes('no-app@example.com'), page.location]).toEqual([
+    'Your account',
+    true,
+    undefined,
+  ])
+  await at.close()
 })
 
 test('links of an application keep their address', async ({ service }) => {

@@ -5,7 +5,7 @@ import type { Config } from '../../config.ts'
 
 /** GET / for people who open the base URL in a browser. All other callers get 404. */
 export const startPageRoutes: FastifyPluginAsyncTypebox<{ config: Config }> = async (app, { config }) => {
-  const page = startPage(config.server.externalUrl)
+  const page = startPage(config)
   app.get('/', { schema: { hide: true } }, async (request, reply) => {
     reply.header('vary', 'accept')
     if (!request.headers.accept?.includes('text/html')) return reply.callNotFound()
@@ -43,15 +43,20 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-const LINKS = [
+const linksOf = ({ console, pages }: Config) => [
+  ...(pages.enabled ? [{ path: '/ui/sign-in', meaning: 'the pages for users: sign-in, sign-up, account' }] : []),
+  ...(console.enabled && console.port === undefined
+    ? [{ path: '/console', meaning: 'the console for administrators' }]
+    : []),
   { path: '/docs', meaning: 'every endpoint, with its requests and answers' },
   { path: '/settings', meaning: 'the enabled ways to sign in' },
   { path: '/health', meaning: 'the version, if the service answers' },
 ]
 
-function startPage(base: string): string {
-  const items = LINKS.map(
-    ({ path, meaning }) => `<li><a href="${escapeHtml(base + path)}">${path}</a><p>${meaning}</p></li>`,
+function startPage(config: Config): string {
+  const items = linksOf(config).map(
+    ({ path, meaning }) =>
+      `<li><a href="${escapeHtml(config.server.externalUrl + path)}">${path}</a><p>${meaning}</p></li>`,
   )
   return `<!doctype html>
 <html lang="en">

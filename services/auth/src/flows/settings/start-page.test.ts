@@ -13,6 +13,15 @@ test('a browser at the base URL gets a page with three working links', async ({ 
   for (const { pathname } of links) expect((await service.app.inject(pathname)).statusCode).toBe(200)
 })
 
+test('leads to the pages and the console where they are enabled', async ({ service }) => {
+  const at = await service.with({ AUTH_HOSTED_PAGES_ENABLED: 'true', AUTH_CONSOLE_ENABLED: 'true' })
+  const { body } = await at.app.inject({ url: '/', headers: BROWSER })
+  const paths = [...body.matchAll(/<a href="https:\/\/auth\.example([^"]+)"/g)].map(([, path]) => path as string)
+  expect(paths.slice(0, 2)).toEqual(['/ui/sign-in', '/console'])
+  for (const path of paths) expect((await at.app.inject(path)).statusCode).toBe(200)
+  await at.close()
+})
+
 test('the page runs no script, is styled by its own sheet only, and cannot be framed', async ({ service }) => {
   const page = await service.app.inject({ url: '/', headers: BROWSER })
   const [, css = ''] = /<style>([^<]*)<\/style>/.exec(page.body) ?? []

@@ -113,6 +113,9 @@ export function openVisits(app: FastifyInstance, deps: Deps) {
       sessions.begin(reply, { userId: session.user.id, sessionId: claims.session_id })
       if (lacksFactor(session.user.factors as FactorJson[] | undefined, claims.aal)) return goTo('/ui/factor')
       if (flow.next !== undefined) return reply.redirect(link(flow.next, { next: undefined }), 303)
+      // A site that is a page of ours needs no tokens: the cookie is enough.
+      const own = ownPath(config, targetOf(config, flow))
+      if (own !== undefined) return reply.redirect(base + own, 303)
       if (await passkeyOffer.isDue(request, session.user.id, claims.amr)) {
         passkeyOffer.note(reply)
         return goTo(PASSKEY_PATH)
@@ -267,6 +270,10 @@ ${hiddenFields({ ...flow, c: given.c, ...fields, proof })}${body}</form>
     }
   }
 }
+
+/** Path of a page of ours at its public address, below that of the service. */
+const ownPath = ({ server: { externalUrl } }: Deps['config'], target: string): string | undefined =>
+  target.startsWith(`${externalUrl}/ui/`) ? target.slice(externalUrl.length) : undefined
 
 /** Whether a session still needs the user's second factor. */
 const lacksFactor = (factors: FactorJson[] | null | undefined, aal: string) =>

@@ -3,7 +3,7 @@ import { perFile } from '@services/common/testing/per-file'
 import { test as base, describe, expect } from 'vitest'
 import { type OpenIdProvider, startOpenIdProvider } from '../../../../test/openid-provider.ts'
 import { enrollTotp, totpCode, verifyTotp } from '../../../../test/second-factors.ts'
-import { codeIn, startTestService, type TestService } from '../../../../test/service.ts'
+import { codeIn, locationOf, startTestService, type TestService } from '../../../../test/service.ts'
 import { createSecurityKey } from '../../../../test/webauthn/security-key.ts'
 import { openPage, send } from '../testing/pages.ts'
 import { accountPages } from './account-pages.ts'
@@ -331,7 +331,7 @@ test('an account at a provider is linked and unlinked', async ({ service }) => {
   const { pathname, search } = new URL(leaving.location ?? '')
   const question = await openPage(browser, pathname + search)
   const begun = await browser.submit('/callback?', question.forms[0]?.fields ?? {})
-  const callback = await service.google.visit(String(begun.headers.location))
+  const callback = await service.google.visit(locationOf(begun))
   const answer = await browser.get(callback.pathname + callback.search)
   const back = await openPage(browser, String(answer.headers.location).replace(ORIGIN, ''))
   expect(back.title).toBe('Linked accounts')
