@@ -58,6 +58,10 @@ test('the console has the sign-in of the hosted pages, and no port that another 
   expect(problemsOf({ AUTH_CONSOLE_ENABLED: 'true' })).toEqual([
     'AUTH_CONSOLE_ENABLED requires AUTH_HOSTED_PAGES_ENABLED, whose sign-in it uses',
   ])
+  const review = (more: Record<string, string>) =>
+    settingsToReview(readConfig({ ...REQUIRED, ...pages, ...more }).config).filter((each) => each.includes('CONSOLE'))
+  expect(review({ AUTH_CONSOLE_REQUIRE_MFA: 'false' })).toHaveLength(1)
+  expect([review({}), review({ AUTH_CONSOLE_REQUIRE_MFA: 'false', AUTH_MFA_REQUIRED_FOR: 'admins' })]).toEqual([[], []])
 })
 
 test('every variable of the specification is read', () => {

@@ -71,6 +71,8 @@ function openSettings(config: Config): Record<string, boolean> {
       external.allowUnverifiedEmail,
     'AUTH_HOOK_SEND_EMAIL_SYNC or AUTH_HOOK_SEND_SMS_SYNC is enabled: answers reveal which addresses have accounts':
       mail.waitsForHook || sms.waitsForHook,
+    'AUTH_CONSOLE_REQUIRE_MFA is disabled: the password of an administrator is enough for the console':
+      config.console.enabled && !config.console.requiresMfa && config.mfa.requiredFor === 'nobody',
     'AUTH_SECURITY_REFRESH_TOKEN_ROTATION_ENABLED is disabled: a stolen refresh token that is used again ends nothing':
       !sessions.rotation,
     [`${acceptedWithoutNonce.join(', ')} is enabled: a stolen id_token signs in, more than once`]:
