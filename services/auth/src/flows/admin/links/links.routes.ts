@@ -70,11 +70,10 @@ export const recoverUserRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = asyn
       response: { 204: Type.Null(), ...hookedResponses(400, 401, 403, 404, 413, 422, 429) },
     },
     handler: async (request, reply) => {
-      const { id, email } = subjectOf(request)
       requireProvider(deps.config, 'email')
       // The mail has the language of the user, not of the admin.
       const context = { ...mailContextOf(request, deps.config), acceptLanguage: undefined }
-      await recoverUser(deps, request.log, adminOf(request), { id, email, context })
+      await recoverUser(deps, request.log, adminOf(request), { user: subjectOf(request), context })
       return reply.code(204).send(null)
     },
   })

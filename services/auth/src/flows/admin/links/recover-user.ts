@@ -1,6 +1,8 @@
+import { testCodeOf } from '../../../adapters/test-codes.ts'
 import { type Actor, type AuditLog, audit } from '../../../core/audit/audit.ts'
 import { claimOf, recordClaim } from '../../../core/users/address-claims.ts'
-import { lockAndReadUser, setSentAt } from '../../../core/users/users.store.ts'
+import { isBanned } from '../../../core/users/is-banned.ts'
+import { lockAndReadUser, setSentAt, type User } from '../../../core/users/users.store.ts'
 import { type MailContext, sendLinkMail } from '../../../core/verification-messages/link-mail.ts'
 import { withMessagesCounted } from '../../../core/verification-messages/message-budget.ts'
 import type { Deps } from '../../../deps.ts'
@@ -14,9 +16,10 @@ export async function recoverUser(
   deps: Deps,
   log: AuditLog,
   admin: Actor,
-  { email, id, context }: { id: string; email: string | null; context: MailContext },
+  { user: found, context }: { user: User; context: MailContext },
 ): Promise<void> {
-  if (!email) throw apiError('validation_failed', { status: 422, message: 'The user has no e-mail address' })
+  const { id } = found
+  const email = requireRecoverable(deps, found)
   const send = () =>
     deps.db.transaction().execute(async (trx) => {
       await recordClaim(
@@ -24,8 +27,8 @@ export async function recoverUser(
         claimOf(deps, { address: { channel: 'email', value: email }, passwordHash: null, data: {} }),
       )
       const user = await lockAndReadUser(trx, id)
-      if (user?.email !== email)
-        throw apiError('validation_failed', { status: 422, message: 'The address has changed' })
+      if (!user) throw apiError('user_not_found', { status: 404, message: 'User not found' })
+      if (requireRecoverable(deps, user) !== email) throw unsent('The address has changed')
       const isClaim = !user.email_confirmed_at
       const recipient = isClaim ? { ...user, user_metadata: {} } : user
       await sendLinkMail(deps, trx, { ...context, kind: 'recovery', to: email, user: recipient, isClaim })
@@ -34,3 +37,17 @@ export async function recoverUser(
     })
   await withMessagesCounted(deps, [{ channel: 'email', value: email, share: 'admins' }], send)
 }
+
+/** Returns the address of a user whom a link can let in again; throws the reason why none can. */
+function requireRecoverable({ config, now }: Pick<Deps, 'config' | 'now'>, user: User): string {
+  if (user.deleted_at) throw unsent('The user is deleted')
+  if (!user.email) throw unsent('The user has no e-mail address')
+  if (isBanned(user, now())) throw apiError('user_banned', { status: 422 })
+  if (testCodeOf(config.mail.testAddresses, user.email, now())) {
+    const message = 'The address has a fixed code (AUTH_MAILER_TEST_OTP), so no mail is sent to it'
+    throw apiError('email_address_not_authorized', { status: 422, message })
+  }
+  return user.email
+}
+
+const unsent = (message: string) => apiError('validation_failed', { status: 422, message })
