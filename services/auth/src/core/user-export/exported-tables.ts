@@ -1,5 +1,6 @@
 // Every table with its place in the export of a user, or the reason why it has none. A new table or column without an
-// entry here does not compile; a column named here and absent from the export fails export.test.ts.
+// entry here does not compile; a column named here and absent from the export fails
+// ../../flows/account/export-and-deletion.test.ts.
 import type { DB } from '../../db/tables.ts'
 
 /** Exported, or the reason why it is not. */

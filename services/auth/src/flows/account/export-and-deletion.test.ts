@@ -127,6 +127,19 @@ describe('an export', () => {
     expect(times).toEqual(times.toSorted().toReversed())
   })
 
+  // A log that few users fill: a plan for any user would walk all of it for one with few entries.
+  test('is planned for its user', async () => {
+    const one = await service.with({ AUTH_DB_MAX_POOL_SIZE: '1' })
+    const { auth } = await one.signedIn()
+    expect((await one.get('/user/export', auth)).status).toBe(200)
+    const { rows } = await one.deps.pool.query<{ statement: string }>('select statement from pg_prepared_statements')
+    await one.close()
+    const reused = rows.filter(({ statement }) =>
+      /from "(audit_log_entries|messages|sessions)".*order by/is.test(statement),
+    )
+    expect(reused).toEqual([])
+  })
+
   test('is audited, and made five times an hour at most', async () => {
     const user = await service.signedIn()
     for (let count = 0; count < 5; count++) expect((await exported(user)).status).toBe(200)

@@ -43,10 +43,10 @@ const DEVICES_TRUSTED = { points: 10, seconds: 3600 }
 /** Samples of mails that an admin sends to the own address. */
 const SAMPLES_SENT = { points: 20, seconds: 3600 }
 
-const OF_FACTORS = 'AUTH_MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY'
-
-/** Exports of one user's data: enough to repeat a broken download, each reads up to 10,000 entries of the audit log. */
+/** Exports of one user's data, enough to repeat a broken download. Each reads up to 10,000 entries of the audit log. */
 const EXPORTS = { points: 5, seconds: 3600 }
+
+const OF_FACTORS = 'AUTH_MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY'
 
 export type AddressLimit = keyof ReturnType<typeof addressRatesOf>
 
