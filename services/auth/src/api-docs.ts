@@ -105,7 +105,7 @@ export const apiDocs = ({ server, siteUrl }: Pick<Config, 'server' | 'siteUrl'>)
     'Accept-Encoding': text('`identity`: bodies must not be compressed.'),
     Allow: text('Methods of the address.'),
     Deprecation: { ...text('Date of deprecation (RFC 9745).'), required: true },
-    ETag: text('Version of the user, for `If-Match`: its `updated_at` in quotes.'),
+    ETag: text('Version of the own fields of the user, for `If-Match`: its `updated_at` in quotes.'),
     Link: text('Addresses of the next and the last page (RFC 8288).'),
     Location: { ...text('Target of the redirect.'), required: true },
     'Retry-After': { description: 'Seconds to wait before the next attempt.', schema: { type: 'integer' } },

@@ -106,7 +106,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     strictPreflight: false,
     methods: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'],
     allowedHeaders: [...CORS_HEADERS, ...config.server.corsAllowedHeaders],
-    exposedHeaders: [...PAGE_HEADERS, 'X-Supabase-Api-Version', 'x-sb-error-code', 'Retry-After', ...DEVICE_HEADERS],
+    exposedHeaders: [...PAGE_HEADERS, ...ANSWER_HEADERS, ...DEVICE_HEADERS],
     maxAge: 600,
   })
   refuseDisabledPasskeys(app, config)
@@ -210,6 +210,9 @@ async function openConsole(app: FastifyInstance, deps: Deps) {
   return sessions
 }
 
+/** Answer headers that scripts read, beside those of lists and of trusted devices. */
+const ANSWER_HEADERS = ['X-Supabase-Api-Version', 'x-sb-error-code', 'Retry-After', 'ETag', 'Deprecation']
+
 /** Request headers of browsers: the reference's list and auth-js's additions. */
 const CORS_HEADERS = [
   'Accept',
@@ -222,6 +225,7 @@ const CORS_HEADERS = [
   'X-Supabase-Api-Version',
   'apikey',
   DEVICE_TOKEN,
+  'If-Match',
   // Sent by tracing clients and by clients that count retries.
   'traceparent',
   'tracestate',

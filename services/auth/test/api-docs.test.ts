@@ -1,10 +1,12 @@
+import { dereferenced } from '@services/common/testing/http/dereferenced'
 import { undocumentedRoutes } from '@services/common/testing/http/held-answers'
 import { expect } from 'vitest'
 import { test } from './service.ts'
 
 interface Operation {
   tags: string[]
-  parameters?: { name: string }[]
+  parameters?: { name: string; in: string }[]
+  responses: Record<string, { headers?: Record<string, object> }>
   requestBody?: { content: Record<string, { example?: object; schema: { properties?: object } }> }
 }
 
@@ -39,6 +41,31 @@ const UNDOCUMENTED = [
 test('every other route is documented', async ({ service }) => {
   const routes = (await undocumentedRoutes(service.app)).filter((route) => !route.startsWith('GET /docs'))
   expect(routes.sort()).toEqual(UNDOCUMENTED.sort())
+})
+
+test('scripts of any origin may send each request header, and read each header of a success', async ({ service }) => {
+  const { body } = await service.get('/openapi.json')
+  const { paths } = dereferenced<{ paths: Record<string, Record<string, Operation>> }>(body)
+  const operations = Object.values(paths).flatMap((path) => Object.values(path))
+  const sent = operations.flatMap(({ parameters = [] }) =>
+    parameters.flatMap((parameter) => (parameter.in === 'header' ? [parameter.name] : [])),
+  )
+  const read = operations.flatMap(({ responses }) =>
+    Object.entries(responses).flatMap(([status, { headers = {} }]) =>
+      status.startsWith('2') ? Object.keys(headers) : [],
+    ),
+  )
+  const origin = 'https://app.example'
+  const preflight = { origin, 'access-control-request-method': 'PUT' }
+  const { headers: allowing } = await service.app.inject({ method: 'OPTIONS', url: '/user', headers: preflight })
+  const { headers: exposing } = await service.get('/settings', { origin })
+  const missing = (names: string[], list: unknown) => {
+    const listed = String(list).toLowerCase().split(/, */)
+    return [...new Set(names)].filter((name) => !listed.includes(name.toLowerCase()))
+  }
+  expect([sent.length, read.length]).not.toContain(0)
+  expect(missing(sent, allowing['access-control-allow-headers'])).toEqual([])
+  expect(missing(read, exposing['access-control-expose-headers'])).toEqual([])
 })
 
 test('each request for a link takes a code challenge', async ({ service }) => {

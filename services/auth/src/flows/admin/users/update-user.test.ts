@@ -1,5 +1,6 @@
 import { describe, expect } from 'vitest'
 import { asAdmin, freshEmail, freshPhone } from '../../../../test/admin.ts'
+import { enrollTotp } from '../../../../test/second-factors.ts'
 import { codeIn, linkPath, type TestService, test, toSignedIn } from '../../../../test/service.ts'
 
 const UNKNOWN = '3f2504e0-4f89-41d3-9a0c-0305e82c3301'
@@ -311,6 +312,31 @@ describe('PUT /admin/users/{user_id}', () => {
     for (const current of [`"other", ${first.headers.etag}`, '*']) {
       expect((await change({ user_metadata: { note: current } }, current)).status).toBe(200)
     }
+    // A proxy that compresses an answer makes its tag a weak one (nginx: `gzip`).
+    const { headers } = await get()
+    expect((await change({ user_metadata: { note: 'weak' } }, `W/${headers.etag}`)).status).toBe(200)
+  })
+
+  test('of two admins who change one version at once, at two replicas, one changes it', async ({ service }) => {
+    const { admin, path, get } = await setUp(service)
+    const replica = await service.with({})
+    const headers = { ...admin.auth, 'if-match': String((await get()).headers.etag) }
+    service.clock.advance({ seconds: 1 })
+    const changes = [service, replica].map((at, i) => at.put(path, { user_metadata: { note: i } }, headers))
+    const answers = await Promise.all(changes)
+    await replica.close()
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 412])
+    expect((await get()).body.user_metadata.note).toBe(answers.findIndex(({ status }) => status === 200))
+  })
+
+  test('the version is that of the own fields: a factor has no part in it', async ({ service }) => {
+    const { get, user } = await setUp(service)
+    const signedIn = toSignedIn((await signIn(service, user.email, 'correct horse')).body)
+    const { headers } = await get()
+    service.clock.advance({ seconds: 1 })
+    await enrollTotp(service, signedIn)
+    const { body, headers: later } = await get()
+    expect([body.factors.length, later.etag]).toEqual([1, headers.etag])
   })
 
   test('during a deletion either succeeds before it or answers 404, and the user is gone', async ({ service }) => {

@@ -70,7 +70,7 @@ export const adminUserRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async 
       operationId: 'adminUpdateUser',
       summary: 'Changes a user at once, without any mail',
       description:
-        'A new password ends all sessions. A new address is applied directly, without its proof: confirmed if the previous one was, unless `email_confirm` or `phone_confirm` is false. Never pass on an address from a form of the user, who changes it by PUT /user. `""` removes an address with its identity and pending change, but not the last way in; null counts as absent. Metadata is merged at the top level; null removes a key. With `If-Match`, a user that has changed since it was read is left as it is.',
+        'A new password ends all sessions. A new address is applied directly, without its proof: confirmed if the previous one was, unless `email_confirm` or `phone_confirm` is false. Never pass on an address from a form of the user, who changes it by PUT /user. `""` removes an address with its identity and pending change, but not the last way in; null counts as absent. Metadata is merged at the top level; null removes a key. With `If-Match`, a user whose own fields have changed since it was read is left as it is; factors, passkeys and sessions are not part of the version.',
       requestHeaders: ['If-Match'],
       body: UserFields,
       response: { 200: withHeaders(UserShape, 'ETag'), ...errorResponses(400, 401, 403, 404, 412, 413, 422) },
@@ -104,12 +104,19 @@ export const adminUserRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async 
   })
 }
 
-/** Version of a user, which every change of the account advances: its `updated_at`. */
+/**
+ * Version of a user, which every change of the own row advances: its `updated_at`. Factors, passkeys and sessions have
+ * rows of their own, and two changes of one millisecond have one version.
+ */
 const versionOf = ({ updated_at: updatedAt }: Pick<User, 'updated_at'>) => `"${updatedAt.toISOString()}"`
 
-/** Reads If-Match (RFC 9110 13.1.1): without it, and by `*`, any version is expected. */
+/**
+ * Reads If-Match (RFC 9110 13.1.1): without it, and by `*`, any version is expected. A weak tag counts as the strong
+ * one: proxies that compress make it so, and it names a version, not bytes.
+ */
 const isNamedBy = (header: string | undefined) => (user: User) =>
-  header === undefined || header.split(',').some((name) => ['*', versionOf(user)].includes(name.trim()))
+  header === undefined ||
+  header.split(',').some((name) => ['*', versionOf(user)].includes(name.trim().replace(/^W\//, '')))
 
 export const adminSessionsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   app.route({
