@@ -141,11 +141,11 @@ async function readDocument(): Promise<ApiDocument> {
 /** Demands of each sensitive change under the two switches. */
 function actsPart(): Generated {
   const demanded = (isNamed: true | undefined, proof: string) => (isNamed ? proof : `${proof} or a recent sign-in`)
-  const rows = Object.entries<Act>(ACTS).map(([name, { doors, needsPassword, needsNonce }]) => [
+  const rows = Object.entries<Act>(ACTS).map(([name, { doors, needsPassword, needsNonce, signInOnly }]) => [
     name,
     doors.map(code).join(', '),
-    demanded(needsPassword, 'the current password'),
-    demanded(needsNonce, 'a nonce'),
+    signInOnly ? 'a recent sign-in' : demanded(needsPassword, 'the current password'),
+    signInOnly ? 'a recent sign-in' : demanded(needsNonce, 'a nonce'),
   ])
   const head = ['Change', 'Request', 'With the first setting', 'With the second setting']
   return { page: 'auth/http.md', mark: 'acts', markdown: tableOf(head, rows) }

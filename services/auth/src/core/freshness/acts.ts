@@ -12,6 +12,8 @@ export interface Act {
   needsNonce?: true
   /** Demands a recent sign-in, the current password or a nonce where no switch is set too: nothing undoes it. */
   always?: true
+  /** Demands a recent sign-in wherever it demands a proof: its requests have no field for password or nonce. */
+  signInOnly?: true
   /** Leads to a second factor: stays open to users without one where one is demanded. */
   leadsToFactor?: true
   /** Refusal of a session below the user's second factor; clients compare status and text. */
@@ -41,6 +43,7 @@ export const ACTS = {
       'POST /token?grant_type=id_token with link_identity',
       'POST /token?grant_type=web3 with link_identity',
     ],
+    signInOnly: true,
     refusal: { status: 403 },
   },
   'unlinking an identity': { doors: ['DELETE /user/identities/{id}'], refusal: { status: 403 } },
@@ -55,7 +58,7 @@ export const ACTS = {
   'making recovery codes': { doors: ['POST /factors/recovery-codes'], refusal: { status: 403 } },
   'replacing recovery codes': { doors: ['POST /factors/recovery-codes/regenerate'], refusal: { status: 403 } },
   'removing recovery codes': { doors: ['DELETE /factors/recovery-codes'], refusal: { status: 403 } },
-  'exporting the data': { doors: ['GET /user/export'], always: true, refusal: { status: 403 } },
+  'exporting the data': { doors: ['GET /user/export'], always: true, signInOnly: true, refusal: { status: 403 } },
   'deleting the account': {
     doors: ['DELETE /user'],
     needsPassword: true,

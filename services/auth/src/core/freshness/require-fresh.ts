@@ -108,7 +108,7 @@ export async function requireFresh(
   const isSignedInNow = user.is_anonymous || isRecent(deps, session, (method) => method !== 'anonymous')
   if (nonceHash || isSignedInNow) return { nonceHash, knowsPassword: false }
   if (given.nonce) return { nonceHash: await checkNonce(deps, user, given.nonce), knowsPassword: false }
-  if (!current || !given.currentPassword) throw mustSignInAgain()
+  if (!current || !given.currentPassword) throw mustSignInAgain(demands)
   await requireRightPassword(deps, user, current, given)
   return { knowsPassword: true }
 }
@@ -141,10 +141,11 @@ export async function performActs<Target, Result>(
   })
 }
 
-const mustSignInAgain = () =>
-  apiError('reauthentication_needed', {
-    message: 'This change needs a sign-in of the last 15 minutes, the current password or a nonce: sign in again',
-  })
+function mustSignInAgain(acts: Act[]) {
+  const others = acts.some((act) => act.signInOnly) ? '' : ', the current password or a nonce'
+  const message = `This needs a sign-in of the last 15 minutes${others}: sign in again`
+  return apiError('reauthentication_needed', { message })
+}
 
 async function requireRightPassword(
   deps: FreshnessDeps,

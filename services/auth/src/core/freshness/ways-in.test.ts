@@ -73,7 +73,6 @@ interface Door {
   /** Prerequisite of the user. */
   needs?: 'factor' | 'google' | 'admin' | 'passkey'
   walk(at: TestService, owner: Owner, auth: Auth, proof: object): Promise<Answer>
-  takesProof?: false
 }
 
 let count = 0
@@ -108,7 +107,6 @@ const doors: Record<ActName, Door> = {
     walk: (at, _, auth, proof) => at.put('/user', { app_metadata: { mine: true }, ...proof }, auth),
   },
   'linking an identity': {
-    takesProof: false,
     async walk(at, _, auth) {
       const redirect = await at.get('/user/identities/authorize?provider=google&skip_http_redirect=true', auth)
       const id_token = await idTokenOf(person())
@@ -176,7 +174,7 @@ const doors: Record<ActName, Door> = {
     needs: 'factor',
     walk: (at, _, auth, proof) => send(at, 'DELETE', '/factors/recovery-codes', auth, proof),
   },
-  'exporting the data': { takesProof: false, walk: (at, _, auth) => at.get('/user/export', auth) },
+  'exporting the data': { walk: (at, _, auth) => at.get('/user/export', auth) },
   'deleting the account': {
     async walk(at, _, auth, proof) {
       const answer = await send(at, 'DELETE', '/user', auth, proof)
@@ -229,7 +227,7 @@ describe.each(acts)('%s', (name) => {
       const isPassword = demanded === 'the current password'
       const refusal = isPassword && act.needsPassword ? 'current_password_required' : 'reauthentication_needed'
       expect(await door.walk(at, owner, owner.auth, {})).toMatchObject({ status: 400, body: { error_code: refusal } })
-      if (door.takesProof === false) return
+      if (act.signInOnly) return
       const wrong = isPassword ? { current_password: 'a guess' } : { nonce: '000000' }
       expect((await door.walk(at, owner, owner.auth, wrong)).body.error_code).toBe(
         isPassword ? 'current_password_invalid' : 'reauthentication_not_valid',
@@ -295,12 +293,15 @@ test.each(acts.filter((name) => !isAlways(name)))(
 )
 
 test.each(acts.filter(isAlways))('%s needs a proof where nothing is demanded', async (name) => {
-  const { needs, walk, takesProof } = doors[name]
+  const { needs, walk } = doors[name]
+  const { signInOnly }: Act = ACTS[name]
   const owner = await newOwner(needs)
   service.clock.advance(QUARTER)
   const answer = await walk(service, owner, owner.auth, {})
-  expect(answer).toMatchObject({ status: 400, body: { error_code: 'reauthentication_needed' } })
-  for (const proof of takesProof === false ? [] : [{ current_password: 'a guess' }, { nonce: '000000' }]) {
+  const proofs = signInOnly ? '' : ', the current password or a nonce'
+  const msg = `This needs a sign-in of the last 15 minutes${proofs}: sign in again`
+  expect(answer).toMatchObject({ status: 400, body: { error_code: 'reauthentication_needed', msg } })
+  for (const proof of signInOnly ? [] : [{ current_password: 'a guess' }, { nonce: '000000' }]) {
     expect((await walk(service, owner, owner.auth, proof)).status).toBeGreaterThanOrEqual(400)
   }
   const { auth } = await owner.again()

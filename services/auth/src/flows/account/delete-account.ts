@@ -1,5 +1,4 @@
-import type { AuditLog } from '../../core/audit/audit.ts'
-import { audit } from '../../core/audit/audit.ts'
+import { type AuditLog, audit } from '../../core/audit/audit.ts'
 import { type GivenProof, performActs } from '../../core/freshness/require-fresh.ts'
 import { notify } from '../../core/outbox/notify.ts'
 import type { LiveCaller } from '../../core/sessions/caller.ts'
