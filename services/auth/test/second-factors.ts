@@ -47,8 +47,10 @@ export interface SecondUser extends SignedIn {
 }
 
 /** A user with a proven app, in a session of aal2. */
-export async function withTotp(service: TestService): Promise<SecondUser> {
-  const email = `second-${Math.random().toString(36).slice(2)}@example.com`
+export async function withTotp(
+  service: TestService,
+  email = `second-${Math.random().toString(36).slice(2)}@example.com`,
+): Promise<SecondUser> {
   const user = await service.signedIn(email)
   const totp = await enrollTotp(service, user)
   const { body } = await verifyTotp(service, user, totp)
