@@ -99,7 +99,7 @@ export const userRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
       tags: ['account'],
       summary: 'Deletes the account of the user, where AUTH_SELF_DELETION_ENABLED is set',
       description:
-        'Needs a sign-in of the last 15 minutes, the current password or a nonce. All of the user is deleted except the audit log and, until it is sent, a last mail; issued access tokens are refused here from then on.',
+        'Needs a sign-in of the last 15 minutes, the current password or a nonce. All of the user is deleted except the audit log and, until it is sent, a last mail. Issued access tokens are refused here from then on.',
       security,
       body: ProofBody,
       response: { 204: Type.Null(), ...errorResponses(400, 401, 403, 404, 413, 422, 429) },

@@ -70,7 +70,7 @@ export const adminUserRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async 
       operationId: 'adminUpdateUser',
       summary: 'Changes a user at once, without any mail',
       description:
-        'A new password ends all sessions. A new address is applied directly, without its proof: confirmed if the previous one was, unless `email_confirm` or `phone_confirm` is false. Never pass on an address from a form of the user, who changes it by PUT /user. `""` removes an address with its identity and pending change, but not the last way in; null counts as absent. Metadata is merged at the top level; null removes a key. With `If-Match`, a user whose own fields have changed since it was read is left as it is; factors, passkeys and sessions are not part of the version.',
+        'A new password ends all sessions. A new address is applied directly, without its proof: confirmed if the previous one was, unless `email_confirm` or `phone_confirm` is false. Never pass on an address from a form of the user, who changes it by PUT /user. `""` removes an address with its identity and pending change, but not the last way in; null counts as absent. Metadata is merged at the top level; null removes a key. With `If-Match`, a user that has changed since it was read is left as it is. Factors, passkeys and sessions are no part of that version.',
       requestHeaders: ['If-Match'],
       body: UserFields,
       response: { 200: withHeaders(UserShape, 'ETag'), ...errorResponses(400, 401, 403, 404, 412, 413, 422) },
