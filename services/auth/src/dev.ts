@@ -70,6 +70,7 @@ await runDev('auth', async ({ env, given, port, dataDir, stops, startPostgres, s
       // `pnpm dev` of both services prints the inbox on lines of its own.
       ...(inboxUrl && !env.DEV_INBOX_URL ? [`inbox    ${inboxUrl}`] : []),
       `try      curl ${base}/signup -d '{"email":"ada@example.com","password":"correct horse"}'`,
+      `admin    ${commandLine} admin create --email you@example.com`,
       `commands ${commandLine} --help`,
     ],
   }
