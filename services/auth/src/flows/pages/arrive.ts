@@ -3,7 +3,7 @@
 import { html } from '@services/common/html'
 import { ARRIVAL_PATH } from '../../config/pages/page-paths.ts'
 import type { SessionBody } from '../../core/sessions/issue-tokens.ts'
-import type { Page } from '../../http/hosted/add-page.ts'
+import type { Page } from '../../http/hosted/answer-pages.ts'
 import type { Visit } from '../../http/hosted/visit.ts'
 import { codeWords } from '../../words/pages/code.ts'
 import { frameWords } from '../../words/pages/frame.ts'

@@ -2,7 +2,7 @@
 // `admin create`. An earlier page may carry `next`.
 import { button, field } from '@services/common/pages/forms'
 import { hasVerifiedFactor } from '../../core/factors/assurance.ts'
-import type { Page } from '../../http/hosted/add-page.ts'
+import type { Page } from '../../http/hosted/answer-pages.ts'
 import type { BrowserCaller } from '../../http/hosted/browser-session.ts'
 import type { Visit } from '../../http/hosted/visit.ts'
 import { fill } from '../../words/language.ts'

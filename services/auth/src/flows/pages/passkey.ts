@@ -3,7 +3,7 @@
 import { type Html, html } from '@services/common/html'
 import { button, hiddenFields } from '@services/common/pages/forms'
 import type { SessionBody } from '../../core/sessions/issue-tokens.ts'
-import type { Page } from '../../http/hosted/add-page.ts'
+import type { Page } from '../../http/hosted/answer-pages.ts'
 import type { BrowserCaller } from '../../http/hosted/browser-session.ts'
 import { PASSKEY_PATH } from '../../http/hosted/passkey-offer.ts'
 import type { Visit } from '../../http/hosted/visit.ts'

@@ -1,5 +1,5 @@
 // /ui/provider: begins a sign-in at a provider, which leads back to /ui/arrive.
-import type { Page } from '../../http/hosted/add-page.ts'
+import type { Page } from '../../http/hosted/answer-pages.ts'
 import { toApplication } from '../../http/hosted/flow.ts'
 
 export const providerPage: Page = {

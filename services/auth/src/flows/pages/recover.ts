@@ -2,7 +2,7 @@
 // link of the same mail.
 import { html } from '@services/common/html'
 import { button } from '@services/common/pages/forms'
-import type { Page } from '../../http/hosted/add-page.ts'
+import type { Page } from '../../http/hosted/answer-pages.ts'
 import type { Visit } from '../../http/hosted/visit.ts'
 import { recoverWords } from '../../words/pages/recover.ts'
 import { signInWords } from '../../words/pages/sign-in.ts'

@@ -214,6 +214,18 @@ test('signing out here ends the session in the application too', async ({ servic
   expect(await service.post('/logout', {}, { authorization: `Bearer ${token}` })).toMatchObject({ status: 403 })
 })
 
+test('neither HEAD nor a prefetch uses up a link that arrives, and other addresses do not exist', async ({
+  service,
+}) => {
+  const arrival = '/ui/arrive?code=x&attempt=y'
+  const { statusCode } = await service.app.inject({ method: 'HEAD', url: arrival })
+  expect(statusCode).toBe(204)
+  expect(await service.get(arrival, { purpose: 'prefetch' })).toMatchObject({ status: 204 })
+  expect(await service.get('/ui/nowhere')).toMatchObject({ status: 404, body: { error_code: 'not_found' } })
+  expect(await service.submit('/ui/arrive', {})).toMatchObject({ status: 404 })
+  expect((await openPage(service.otherBrowser(), '/ui/sign-in/')).title).toBe('Sign in')
+})
+
 test('where hosted pages are disabled their addresses do not exist', async ({ service }) => {
   const off = await service.with({ AUTH_HOSTED_PAGES_ENABLED: 'false' })
   expect(await off.get('/ui/sign-in')).toMatchObject({ status: 404, body: { error_code: 'not_found' } })

@@ -1,7 +1,7 @@
 // /ui/sign-out: ends the session of this browser.
 import { html } from '@services/common/html'
 import { button } from '@services/common/pages/forms'
-import type { Page } from '../../http/hosted/add-page.ts'
+import type { Page } from '../../http/hosted/answer-pages.ts'
 import { fill } from '../../words/language.ts'
 import { signInWords } from '../../words/pages/sign-in.ts'
 import { nameOf } from './sign-in.ts'

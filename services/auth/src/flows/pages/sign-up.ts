@@ -3,7 +3,7 @@
 import { html } from '@services/common/html'
 import { button, field } from '@services/common/pages/forms'
 import type { SessionBody } from '../../core/sessions/issue-tokens.ts'
-import type { Page } from '../../http/hosted/add-page.ts'
+import type { Page } from '../../http/hosted/answer-pages.ts'
 import type { Visit } from '../../http/hosted/visit.ts'
 import { fill } from '../../words/language.ts'
 import { signInWords } from '../../words/pages/sign-in.ts'

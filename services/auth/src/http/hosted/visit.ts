@@ -1,6 +1,6 @@
 // One request to a hosted page, and all that a page may do with it. A page is a file in flows/pages and gets a visit
-// (add-page.ts). It asks the API (`api`), shows itself (`show`, `formOf`) or leads on (`goTo`, `signedIn`). Its words
-// are those of the reader's language (`words`, `explain`). Tests: flows/pages.
+// (answer-pages.ts). It asks the API (`api`), shows itself (`show`, `formOf`) or leads on (`goTo`, `signedIn`). Its
+// words are those of the reader's language (`words`, `explain`). Tests: flows/pages.
 import { createHash, createHmac } from 'node:crypto'
 import { type Html, type HtmlValue, html } from '@services/common/html'
 import { PAGE_HEADERS } from '@services/common/pages/document'

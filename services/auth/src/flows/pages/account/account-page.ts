@@ -4,7 +4,7 @@
 import { type Html, type HtmlValue, html } from '@services/common/html'
 import type { Config } from '../../../config.ts'
 import { hasVerifiedFactor } from '../../../core/factors/assurance.ts'
-import type { Answer, Page } from '../../../http/hosted/add-page.ts'
+import type { Answer, Page } from '../../../http/hosted/answer-pages.ts'
 import type { BrowserCaller } from '../../../http/hosted/browser-session.ts'
 import type { ApiAnswer, ApiCall } from '../../../http/hosted/call-api.ts'
 import type { ShownVisit, Visit } from '../../../http/hosted/visit.ts'

@@ -1,4 +1,4 @@
-import type { Page } from '../../../http/hosted/add-page.ts'
+import type { Page } from '../../../http/hosted/answer-pages.ts'
 import { addressesPage } from './addresses.ts'
 import { confirmPage } from './confirm.ts'
 import { deletionPage } from './deletion.ts'

@@ -1,0 +1,66 @@
+// Answers of hosted pages. A page is `{ path, get, post }`, listed in flows/pages/all-pages.http.ts. A form without a
+// valid proof changes nothing and gets the page again, with a notice. Failures are pages too.
+import { html } from '@services/common/html'
+import { explainFailure } from '@services/common/http/error-handler'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Deps } from '../../deps.ts'
+import { fill } from '../../words/language.ts'
+import { frameWords } from '../../words/pages/frame.ts'
+import { errorAnswers } from '../bodies/error-bodies.ts'
+import { isPrefetch } from '../pages/answer-by-redirect.ts'
+import { openVisits, type Visit } from './visit.ts'
+
+export type Answer = FastifyReply | Promise<FastifyReply>
+
+export interface Page {
+  /** Below `/ui`. */
+  path: string
+  get(visit: Visit): Answer
+  post?(visit: Visit): Answer
+  /** True where opening the address has an effect: neither HEAD nor a prefetch causes it. */
+  hasEffect?: boolean
+}
+
+export interface PageAnswers {
+  answer(path: string, request: FastifyRequest, reply: FastifyReply): Answer
+  fail(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply
+}
+
+export function answerPages(app: FastifyInstance, deps: Deps, pages: readonly Page[]): PageAnswers {
+  const visitOf = openVisits(app, deps)
+  const byPath = new Map(pages.map((page) => [page.path, page]))
+
+  return {
+    answer(path, request, reply) {
+      const page = byPath.get(path.replace(/\/$/, ''))
+      const isPost = request.method === 'POST'
+      if (!page || (isPost && !page.post)) {
+        reply.callNotFound()
+        return reply
+      }
+      const visit = visitOf(request, reply, page)
+      if (!isPost || !page.post) {
+        const isHeld = page.hasEffect && (request.method === 'HEAD' || isPrefetch(request))
+        return isHeld ? reply.code(204).send() : page.get(visit)
+      }
+      if (visit.hasProof()) return page.post(visit)
+      visit.fail(visit.words(frameWords).expired)
+      reply.code(403)
+      return page.get(visit)
+    },
+
+    fail(error, request, reply) {
+      const refusal = explainFailure(error, request, errorAnswers)
+      const { status, retryAfterSeconds } = refusal
+      if (retryAfterSeconds !== undefined) reply.header('retry-after', retryAfterSeconds)
+      const visit = visitOf(request, reply, { path: '/ui/sign-in' })
+      const { failed, again, reference } = visit.words(frameWords)
+      return visit.show({
+        ...{ status, title: failed, problem: visit.explain(refusal) },
+        body: html`${status >= 500 && html`<p class="hint">${fill(reference, { id: request.id })}</p>`}
+<p class="links"><a href="${visit.link('/ui/sign-in')}">${again}</a></p>
+`,
+      })
+    },
+  }
+}
