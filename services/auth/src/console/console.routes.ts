@@ -75,5 +75,6 @@ export const consoleRoutes: FastifyPluginAsyncTypebox<Parts> = async (app, { dep
 
 const isAgain = ({ query }: FastifyRequest): boolean => (query as { again?: unknown }).again !== undefined
 
+/** Leads to a proof of now, and back: without `prompt` a browser that is signed in would come straight back. */
 const toPage = (reply: FastifyReply, page: 'sign-in' | 'factor'): FastifyReply =>
-  reply.redirect(`../ui/${page}?next=/console/sign-in`, 303)
+  reply.redirect(`../ui/${page}?next=/console/sign-in&prompt=login`, 303)

@@ -3,7 +3,7 @@
 // one: http/hosted/answer-pages.ts; its words: words/pages; tests: here.
 import type { FastifyInstance } from 'fastify'
 import type { Deps } from '../../deps.ts'
-import { answerPages, type PageAnswers } from '../../http/hosted/answer-pages.ts'
+import { answerPages, type Page, type PageAnswers } from '../../http/hosted/answer-pages.ts'
 import { accountPages } from './account/account-pages.ts'
 import { arrivalPage } from './arrive.ts'
 import { codePage } from './code.ts'
@@ -20,5 +20,6 @@ import { signUpPage } from './sign-up.ts'
 const signIn = [signInPage, codePage, factorPage, providerPage, arrivalPage, signOutPage]
 const signUp = [signUpPage, recoverPage, newPasswordPage, confirmPage, passkeyPage]
 
-export const answerAllPages = (app: FastifyInstance, deps: Deps): PageAnswers =>
-  answerPages(app, deps, [...signIn, ...signUp, ...accountPages])
+export const allPages: readonly Page[] = [...signIn, ...signUp, ...accountPages]
+
+export const answerAllPages = (app: FastifyInstance, deps: Deps): PageAnswers => answerPages(app, deps, allPages)

@@ -2,6 +2,7 @@ import { statementsOf } from '@services/common/testing/database/statements'
 import { perFile } from '@services/common/testing/per-file'
 import { test as base, expect } from 'vitest'
 import { fragmentOf, startTestService, type TestService } from '../../../test/service.ts'
+import { allPages } from './all-pages.http.ts'
 import { openPage, type SeenPage, send } from './testing/pages.ts'
 
 const test = base.extend<object & { service: TestService }>({
@@ -45,6 +46,14 @@ test('a further application gets a session of its own with one press; the first 
   for (const each of [page, second]) {
     const { refresh_token } = fragmentOf(each)
     expect(await service.post('/token?grant_type=refresh_token', { refresh_token })).toMatchObject({ status: 200 })
+  }
+})
+
+test('no address hands a session over without a press, whatever the page', async ({ service }) => {
+  const { browser } = await signedInBrowser(service)
+  for (const { path } of allPages) {
+    const { location = '' } = await openPage(browser, `${path}?redirect_to=https%3A%2F%2Fapp.example%2F`)
+    expect([path, location]).toEqual([path, expect.not.stringMatching(/^https:\/\/app\./)])
   }
 })
 

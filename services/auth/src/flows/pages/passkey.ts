@@ -59,8 +59,8 @@ export function passkeySignIn(visit: Visit): Html {
 
 async function showOffer(visit: Visit, caller: BrowserCaller, problem?: string) {
   const challenge = await visit.api('POST', '/passkeys/registration/options', {}, { as: caller })
-  // Disabled meanwhile, or there are as many as possible: nothing to offer.
-  if (!challenge.ok) return goOn(visit, caller, visit.flow.next)
+  // Nothing to offer. Any site can link here: only a press leads on to an application.
+  if (!challenge.ok) return visit.goTo('/ui/sign-in')
   const words = visit.words(passkeyWords)
   return visit.show({
     title: words.offerTitle,

@@ -1,3 +1,4 @@
+import { statementsOf } from '@services/common/testing/database/statements'
 import { expect, onTestFinished, test } from 'vitest'
 import { startProviderSignIns } from '../../../test/provider-sign-in.ts'
 import { fragmentOf } from '../../../test/service.ts'
@@ -24,6 +25,12 @@ test('a sign-in at a provider comes back to the pages, and ends at the applicati
   expect(arrival).toMatch(/^\/ui\/arrive\?/)
   // Another browser cannot use the address; this one is signed in.
   expect((await openPage(service.otherBrowser(), arrival)).problem).toContain('only in the browser')
+  // A stranger's cookies cost no further exchange.
+  const forged = (count: number) =>
+    Array.from({ length: count }, (_, index) => `__Host-auth-page=${`${index}`.padStart(43, 'x')}`).join('; ')
+  const costOf = async (cookie: string) =>
+    (await statementsOf(() => openPage(service.otherBrowser(), arrival, { cookie }))).length
+  expect(await costOf(forged(20))).toBe(await costOf(forged(1)))
   const end = await openPage(browser, arrival)
   expect(end.location).toMatch(/^https:\/\/app\.example\/done#/)
   expect(fragmentOf(end).provider_token).toBeDefined()

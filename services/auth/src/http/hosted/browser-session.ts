@@ -16,7 +16,7 @@ import { isBanned } from '../../core/users/is-banned.ts'
 import type { User } from '../../core/users/users.store.ts'
 import { UUID } from '../../db/uuid.ts'
 import type { Deps } from '../../deps.ts'
-import { cookiesOf, removeCookie, setCookie } from '../pages/cookies.ts'
+import { removeCookie, setCookie, valuesOf } from '../pages/cookies.ts'
 
 export interface BrowserCookie {
   /** Without `__Host-`, which it gets where browsers use https: no other host of the domain can plant one. */
@@ -84,9 +84,8 @@ export function openBrowserSessions(deps: SessionsDeps, cookie: BrowserCookie) {
   }
 
   const visitOf = (request: FastifyRequest): Visit | undefined =>
-    cookiesOf(request)
-      .filter(([other]) => other === name)
-      .map(([, value]) => read(value))
+    valuesOf(request, name)
+      .map(read)
       .find((visit) => visit !== undefined)
 
   return {

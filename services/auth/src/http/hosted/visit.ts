@@ -111,6 +111,8 @@ export function openVisits(app: FastifyInstance, deps: Deps) {
     async function signedIn(session: SessionBody): Promise<FastifyReply> {
       const claims = decodeJwt<{ session_id: string; aal: string; amr: AmrEntry[] }>(session.access_token)
       sessions.begin(reply, { userId: session.user.id, sessionId: claims.session_id })
+      // The sign-in that was asked for.
+      flow.prompt = undefined
       if (lacksFactor(session.user.factors as FactorJson[] | undefined, claims.aal)) return goTo('/ui/factor')
       if (flow.next !== undefined) return reply.redirect(link(flow.next, { next: undefined }), 303)
       // A site that is a page of ours needs no tokens: the cookie is enough.

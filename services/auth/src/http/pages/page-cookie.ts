@@ -2,7 +2,7 @@
 // what it has done. The page's form carries a MAC of it.
 import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { cookiesOf, setCookie } from './cookies.ts'
+import { setCookie, valuesOf } from './cookies.ts'
 
 export interface ShownPage {
   /** Id of the action behind the button. */
@@ -17,9 +17,7 @@ const SECRET = /^[\w-]{43}$/
 
 /** Secrets of a request; without https another host of the domain can add one. */
 export const pageSecretsOf = (request: FastifyRequest, isSecure: boolean): string[] =>
-  cookiesOf(request)
-    .filter(([name, value]) => name === nameFor(isSecure) && SECRET.test(value))
-    .map(([, value]) => value)
+  valuesOf(request, nameFor(isSecure)).filter((value) => SECRET.test(value))
 
 interface Issue {
   isSecure: boolean

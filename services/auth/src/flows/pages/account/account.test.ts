@@ -5,7 +5,7 @@ import { type OpenIdProvider, startOpenIdProvider } from '../../../../test/openi
 import { enrollTotp, totpCode, verifyTotp } from '../../../../test/second-factors.ts'
 import { codeIn, locationOf, startTestService, type TestService } from '../../../../test/service.ts'
 import { createSecurityKey } from '../../../../test/webauthn/security-key.ts'
-import { openPage, send } from '../testing/pages.ts'
+import { openPage, type SeenPage, send } from '../testing/pages.ts'
 import { accountPages } from './account-pages.ts'
 import { clientName } from './client-name.ts'
 
@@ -271,6 +271,27 @@ describe('a fresh proof', () => {
     expect(asked.title).toBe('Confirm that it is you')
     expect((await send(browser, asked, { password: 'wrong' })).problem).toContain('wrong')
     const back = await send(browser, asked, { password: PASSWORD })
+    expect(back.title).toBe('Download your data')
+    expect(JSON.parse((await send(browser, back)).text).user.email).toBe(email)
+  })
+
+  test('is a sign-in by another way where there is no password', async ({ service }) => {
+    const email = `code-${++count}@example.com`
+    await service.post('/admin/users', { email, email_confirm: true }, service.admin)
+    const browser = service.otherBrowser()
+    const byCode = async (page: SeenPage) => {
+      const { mailbox } = service
+      const after = mailbox.messages({ to: email }).at(-1)
+      const asked = await send(browser, page, { address: email })
+      const code = await send(browser, asked, {}, { press: 'Send me a code instead' })
+      const mail = await mailbox.waitFor(email, after && { after })
+      return send(browser, code, { code: codeIn(mail.text) })
+    }
+    await byCode(await openPage(browser, '/ui/account'))
+    service.clock.advance(QUARTER)
+    const asked = await send(browser, await openPage(browser, '/ui/account/export'))
+    expect([asked.title, asked.forms]).toEqual(['Confirm that it is you', []])
+    const back = await byCode(await openPage(browser, asked.links['Sign in again in another way'] ?? ''))
     expect(back.title).toBe('Download your data')
     expect(JSON.parse((await send(browser, back)).text).user.email).toBe(email)
   })

@@ -42,7 +42,7 @@ function showConfirm(own: Own, problem?: string) {
             button({ label: words.goOn }),
           ],
         }),
-      html`<p class="links"><a href="${visit.link('/ui/sign-in')}">${words.otherWay}</a></p>\n`,
+      html`<p class="links"><a href="${visit.link('/ui/sign-in', { prompt: 'login' })}">${words.otherWay}</a></p>\n`,
     ],
   })
 }
