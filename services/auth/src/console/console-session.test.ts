@@ -22,6 +22,7 @@ test('an administrator acts under their own name, and the audit log says that it
   expect((await admin.call('GET', '/console/session')).body).toEqual({
     user: { id: admin.userId, name: admin.email },
     audiences: ['authenticated', 'other'],
+    capabilities: { trusted_devices: true },
   })
   const { userId } = await service.signedIn()
   service.clock.advance({ seconds: 1 })
@@ -184,6 +185,36 @@ describe('the session ends', () => {
     expect(await ask()).toBe(403)
     await limited.app.close()
   })
+})
+
+test('a refusal leaves the entry of a refused token, with the user that the cookie names', async ({ service }) => {
+  const refusalsOf = async ({ userId }: { userId: string }) => {
+    const { body } = await service.get('/admin/audit?query=action:login_failed&limit=20', service.admin)
+    return body
+      .filter(({ payload }: { payload: { actor_id: string } }) => payload.actor_id === userId)
+      .map(({ payload: { via, traits } }: { payload: { via?: string; traits: object } }) => ({ via, ...traits }))
+  }
+  const refused = (error_code: string) => [{ via: 'console', provider: 'admin', error_code }]
+  const demoted = await administratorOf(service)
+  await service.put(`/admin/users/${demoted.userId}`, { role: 'authenticated' }, service.admin)
+  await demoted.call('GET', '/admin/users?limit=1')
+  expect(await refusalsOf(demoted)).toEqual(refused('not_admin'))
+  const ended = await administratorOf(service)
+  await service.delete(`/admin/users/${ended.userId}/sessions`, service.admin)
+  await ended.call('GET', '/console/session')
+  expect(await refusalsOf(ended)).toEqual(refused('session_not_found'))
+  const stranger = await withTotp(service)
+  await enterConsole(service, stranger)
+  expect(await refusalsOf(stranger)).toEqual(refused('not_admin'))
+  const { body } = await service.get('/admin/statistics?days=1', service.admin)
+  expect(body.hours.at(-1).failures.admin).toMatchObject({ session_not_found: expect.any(Number) })
+  // A further page of the sign-in, and a request of another site, are no refusals.
+  const admin = await administratorOf(service)
+  await service.app.inject({ url: '/admin/users', headers: { cookie: admin.cookie, 'x-console': '1', origin: 'null' } })
+  const lacking = await service.signedIn()
+  await service.put(`/admin/users/${lacking.userId}`, { role: 'service_role' }, service.admin)
+  await enterConsole(service, lacking)
+  expect([await refusalsOf(admin), await refusalsOf(lacking)]).toEqual([[], refused('insufficient_aal')])
 })
 
 test('the cookie opens no route of the admin API to another page, whatever it sends', async ({ service }) => {

@@ -1,10 +1,12 @@
 // The session of the console: a cookie of its own, which only the console's pages can use, and a row of `sessions`. It
 // gives the rights of an administrator to requests with the header `x-console`. Tests: console-session.test.ts.
+import type { ApiError } from '@services/common/errors'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Actor, recordOrigin } from '../core/audit/audit.ts'
 import { hasProvenSecondFactor } from '../core/factors/assurance.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
+import { recordRefusedAdmin } from '../http/caller/admin-only.ts'
 import { type BrowserCaller, openBrowserSessions } from '../http/hosted/browser-session.ts'
 import { clientOf } from '../http/limits/client.ts'
 import { markSessionUsed } from './console-session.store.ts'
@@ -28,15 +30,18 @@ export function createConsoleSessions(deps: Deps) {
   async function callerOf(request: FastifyRequest, reply: FastifyReply): Promise<BrowserCaller> {
     const isOwn = request.headers['x-console'] !== undefined && isFromConsole(request)
     if (!isOwn || !isOnConsolePort(request, config.console)) throw apiError('no_authorization')
+    recordVisit(request)
     const caller = await sessions.find(request, reply)
     if (!caller) throw apiError(sessions.named(request) ? 'session_not_found' : 'no_authorization')
     // The cookie is renewed once a minute.
     if (config.sessions.inactivitySeconds !== undefined && reply.hasHeader('set-cookie')) {
       await markSessionUsed(deps.db, caller.session.id, now())
     }
-    recordOrigin(request.log, () => ({ ...clientOf(request, config), via: 'console' }))
     return caller
   }
+
+  const recordVisit = (request: FastifyRequest) =>
+    recordOrigin(request.log, () => ({ ...clientOf(request, config), via: 'console' }))
 
   return {
     callerOf,
@@ -45,13 +50,24 @@ export function createConsoleSessions(deps: Deps) {
 
     /**
      * Returns the administrator of a request by the console's pages; undefined for a request without their header.
-     * Throws as callerOf and requireAdministrator do.
+     * Throws as callerOf and requireAdministrator do, and records it as the refusal of a token.
      */
     async adminOf(request: FastifyRequest, reply: FastifyReply): Promise<Actor | undefined> {
       if (request.headers['x-console'] === undefined || request.headers.authorization !== undefined) return undefined
-      const caller = await callerOf(request, reply)
-      requireAdministrator(config, caller)
-      return actorOf(caller)
+      try {
+        const caller = await callerOf(request, reply)
+        requireAdministrator(config, caller)
+        return actorOf(caller)
+      } catch (error) {
+        await recordRefusedAdmin(deps, request, sessions.named(request)?.userId, error)
+        throw error
+      }
+    },
+
+    /** Records that a signed-in user was not let in. */
+    async recordRefusal(request: FastifyRequest, { user }: BrowserCaller, error: ApiError): Promise<void> {
+      recordVisit(request)
+      await recordRefusedAdmin(deps, request, user.id, error)
     },
 
     /** Whether the session was begun, or raised by a second factor, just now. */

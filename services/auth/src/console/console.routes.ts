@@ -40,17 +40,21 @@ export const consoleRoutes: FastifyPluginAsyncTypebox<Parts> = async (app, { dep
     const admin = await sessions.adminOf(request, reply)
     if (!admin) throw apiError('no_authorization')
     const user = { id: admin.id, name: admin.email ?? admin.phone ?? admin.id }
-    return { user, audiences: config.jwt.audiences }
+    const capabilities = { trusted_devices: config.mfa.trustedDevices.ttlSeconds > 0 }
+    return { user, audiences: config.jwt.audiences, capabilities }
   })
 
   app.get('/console/sign-in', hidden, async (request, reply) => {
     const caller = await hosted.find(request, reply)
     if (!caller || !sessions.isFresh(caller)) return toPage(reply, 'sign-in')
     const refusal = refusalOf(caller)
-    if (refusal === 'insufficient_aal' && hasVerifiedFactor(caller.user)) return toPage(reply, 'factor')
+    if (refusal?.code === 'insufficient_aal' && hasVerifiedFactor(caller.user)) return toPage(reply, 'factor')
     // A further attempt signs in as another user.
-    if (refusal === 'not_admin' && isAgain(request)) return toPage(reply, 'sign-in')
-    if (refusal !== undefined) return reply.redirect(`../console?refused=${refusal}`, 303)
+    if (refusal?.code === 'not_admin' && isAgain(request)) return toPage(reply, 'sign-in')
+    if (refusal !== undefined) {
+      await sessions.recordRefusal(request, caller, refusal)
+      return reply.redirect(`../console?refused=${refusal.code}`, 303)
+    }
     sessions.begin(reply, { userId: caller.user.id, sessionId: caller.session.id })
     return reply.redirect('../console', 303)
   })
@@ -62,12 +66,12 @@ export const consoleRoutes: FastifyPluginAsyncTypebox<Parts> = async (app, { dep
     return reply.code(204).send()
   })
 
-  function refusalOf(caller: BrowserCaller): string | undefined {
+  function refusalOf(caller: BrowserCaller): ApiError | undefined {
     try {
       requireAdministrator(config, caller)
       return undefined
     } catch (error) {
-      if (error instanceof ApiError) return error.code
+      if (error instanceof ApiError) return error
       throw error
     }
   }

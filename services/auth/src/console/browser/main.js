@@ -2,7 +2,8 @@
 // at once, so that a page that was opened before an upgrade never mixes modules of two versions.
 import { api, onEndedSession } from './api.js'
 import { closeDialogs } from './kit/dialog.js'
-import { button } from './kit/parts.js'
+import { button, failure } from './kit/parts.js'
+import { toastFailure } from './kit/toast.js'
 import { html, nothing, render } from './lit.js'
 import { link, match, present } from './router.js'
 import { screens } from './screens.js'
@@ -56,8 +57,7 @@ async function openScreen(screen, place) {
     try {
       await screen.open(page)
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error)
-      show(html`<div class="notice problem" role="alert"><p>${reason}</p>${button('Try again', fill)}</div>`)
+      show(failure(error, fill))
     } finally {
       if (!signal.aborted) main.removeAttribute('aria-busy')
     }
@@ -102,7 +102,11 @@ function skip(event) {
 }
 
 async function signOut() {
-  await api.post('/console/sign-out').catch(() => {})
+  try {
+    await api.post('/console/sign-out')
+  } catch (error) {
+    return toastFailure(error)
+  }
   leave({ code: 'signed_out', message: '' })
 }
 
@@ -121,12 +125,12 @@ function navigate() {
 }
 
 async function start() {
+  /** @type {import('./api.js').ApiFailure | undefined} */
+  const refusal = await openSession().catch((error) => error)
+  // The text of the shell, which stays where a module does not load.
+  main.replaceChildren()
+  if (refusal) return leave(refusal)
   onEndedSession(leave)
-  try {
-    await openSession()
-  } catch (error) {
-    return leave(/** @type {import('./api.js').ApiFailure} */ (error))
-  }
   returnToPlace()
   addEventListener('hashchange', navigate)
   await open()

@@ -1,7 +1,8 @@
 // The session of the console, as the service describes it.
 import { api } from './api.js'
 
-/** @typedef {{ user: { id: string, name: string }, audiences: string[] }} Session */
+/** @typedef {{ trusted_devices: boolean }} Capabilities */
+/** @typedef {{ user: { id: string, name: string }, audiences: string[], capabilities: Capabilities }} Session */
 
 /** @type {Session | undefined} */
 let known

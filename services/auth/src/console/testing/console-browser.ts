@@ -60,6 +60,7 @@ export async function startConsoleBrowser(settings: Record<string, string> = {})
         const name = heading === undefined ? {} : { name: heading, exact: true }
         await page.getByRole('heading', { level: 1, ...name }).waitFor()
         await page.locator('main:not([aria-busy])').waitFor()
+        await page.getByText('Loading …').first().waitFor({ state: 'detached' })
       }
       return { page, admin, complaints, open }
     },

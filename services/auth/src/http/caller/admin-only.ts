@@ -36,7 +36,7 @@ declare module 'fastify' {
   }
 }
 
-/** Finds the administrator of a request by a page of the console; undefined for any other request. */
+/** Finds the administrator of a request by a page of the console; undefined for any other. Records a refusal itself. */
 export type FindConsoleAdmin = (request: FastifyRequest, reply: FastifyReply) => Promise<Actor | undefined>
 
 /**
@@ -54,7 +54,7 @@ export function requireAdmin(app: FastifyInstance, deps: DoorDeps, findConsoleAd
       claims = await verifyBearer(request, deps)
       request.admin = await adminOfToken(deps, claims)
     } catch (error) {
-      await recordRefusedAdmin(deps, request, claims, error)
+      await recordRefusedAdmin(deps, request, claims?.sub, error)
       throw error
     }
   })
@@ -67,16 +67,18 @@ async function adminOfToken(deps: AdminDeps, claims: JWTPayload): Promise<Actor>
   return { id: userId ?? NIL_UUID, email: role, phone: null, user_metadata: {} }
 }
 
-/** Records a refused token, under its user if it is a valid token of ours. A request without a token is no attempt. */
-async function recordRefusedAdmin(
+/**
+ * Records a refused token or cookie, under its user if it is a valid one of ours. A request without either is no
+ * attempt.
+ */
+export async function recordRefusedAdmin(
   deps: DoorDeps,
   request: FastifyRequest,
-  claims: JWTPayload | undefined,
+  userId: string | undefined,
   error: unknown,
 ): Promise<void> {
   if (!(error instanceof ApiError) || error.code === 'no_authorization') return
-  const userId = claims?.sub && UUID.test(claims.sub) ? claims.sub : undefined
-  const actor = { ...unknownActor(''), ...(userId && { id: userId }) }
+  const actor = { ...unknownActor(''), ...(userId && UUID.test(userId) && { id: userId }) }
   const client = limitKeyOf(request, deps.config)
   await recordRefusal(deps, request.log, { method: 'admin', actor, client }, error)
 }

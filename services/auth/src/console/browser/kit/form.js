@@ -14,6 +14,7 @@ import { toast } from './toast.js'
  * @property {readonly (string | Option)[]} [options] Of a select.
  * @property {string} [hint]
  * @property {boolean} [required]
+ * @property {string} [confirmedBy] Name of a checkbox that speaks of this value alone: another value unticks it.
  */
 
 /**
@@ -81,7 +82,7 @@ function fieldOf(field) {
 }
 
 /** @param {Field} field @param {string} id @param {unknown} hintId @param {boolean} required @param {string} type */
-function inputOf({ name, value = '', options = [] }, id, hintId, required, type) {
+function inputOf({ name, value = '', options = [], confirmedBy }, id, hintId, required, type) {
   if (type === 'select') {
     const entries = options.map((option) => (typeof option === 'string' ? { value: option, label: option } : option))
     return html`<select id=${id} name=${name} aria-describedby=${hintId}>
@@ -98,7 +99,15 @@ function inputOf({ name, value = '', options = [] }, id, hintId, required, type)
     return html`<textarea id=${id} name=${name} rows="6" ?required=${required} aria-describedby=${hintId} .value=${value}></textarea>`
   }
   return html`<input type=${type} id=${id} name=${name} ?required=${required} aria-describedby=${hintId}
-    autocomplete=${type === 'password' ? 'new-password' : 'off'} spellcheck="false" .value=${value}>`
+    autocomplete=${type === 'password' ? 'new-password' : 'off'} spellcheck="false" .value=${value}
+    @input=${confirmedBy ? (/** @type {Event} */ event) => untick(event, confirmedBy, value) : nothing}>`
+}
+
+/** @param {Event} event @param {string} checkbox @param {string} confirmed */
+function untick({ currentTarget }, checkbox, confirmed) {
+  const { form, value } = /** @type {HTMLInputElement} */ (currentTarget)
+  const box = /** @type {HTMLInputElement} */ (form?.elements.namedItem(checkbox))
+  box.checked = value === confirmed && box.defaultChecked
 }
 
 /**

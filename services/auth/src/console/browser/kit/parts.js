@@ -44,6 +44,16 @@ export const button = (label, onClick, kind = 'quiet') =>
   html`<button type="button" class=${kind} @click=${(/** @type {Event} */ event) => once(event, onClick)}>${label}</button>`
 
 /**
+ * Says in place of a page, or a part of one, why it is not there.
+ * @param {unknown} error @param {() => unknown} retry
+ */
+export const failure = (error, retry) => html`
+  <div class="notice problem" role="alert">
+    <p>${error instanceof Error ? error.message : String(error)}</p>
+    ${button('Try again', retry)}
+  </div>`
+
+/**
  * A value that a user chose, as text. The template library takes some objects for nodes and templates, and fails.
  * @param {unknown} value
  */

@@ -1,8 +1,10 @@
 // One user with everything about it: account, sessions, factors, passkeys, devices, identities, messages, audit.
-import { ApiFailure, api } from '../../api.js'
+import { api } from '../../api.js'
+import { showParts } from '../../kit/late-parts.js'
 import { badge, button, copyable, facts, json, section, time } from '../../kit/parts.js'
 import { table } from '../../kit/table.js'
 import { html, nothing } from '../../lit.js'
+import { session } from '../../session.js'
 import {
   ban,
   deleteUser,
@@ -31,33 +33,54 @@ export const oneUser = {
     const id = encodeURIComponent(page.params.id ?? '')
     const path = `/admin/users/${id}`
     const user = await api.get(path)
-    const [sessions, passkeys, devices, messages, entries] = await Promise.all([
-      api.get(`${path}/sessions`),
-      api.get(`${path}/passkeys`),
-      api.get(`${path}/trusted-devices`).catch(absentWhereDisabled),
-      api.get('/admin/messages', { user_id: id, per_page: SHOWN }),
-      api.get('/admin/audit', { query: `user:${id}`, limit: SHOWN }),
-    ])
     page.setTitle(nameOf(user))
-    page.show(html`
-      <p class="badges">${statesOf(user).map(({ text, kind }) => badge(text, kind))}</p>
-      ${accountOf(page, user)}
-      ${sessionsOf(page, user, sessions)}
-      ${factorsOf(page, user)}
-      ${passkeysOf(page, user, passkeys)}
-      ${devices && devicesOf(page, user, devices)}
-      ${identitiesOf(user)}
-      ${metadataOf(page, user, 'user_metadata', 'Metadata of the user')}
-      ${metadataOf(page, user, 'app_metadata', 'Metadata of the application')}
-      ${messagesOf(user.id, messages.messages)}
-      ${auditOf(user.id, entries)}`)
+    /** @type {Record<string, import('../../kit/late-parts.js').Part>} */
+    const parts = {
+      sessions: {
+        title: 'Sessions',
+        load: () => api.get(`${path}/sessions`),
+        show: (sessions) => sessionsOf(page, user, sessions),
+      },
+      passkeys: {
+        title: 'Passkeys',
+        load: () => api.get(`${path}/passkeys`),
+        show: (passkeys) => passkeysOf(page, user, passkeys),
+      },
+      ...(session().capabilities.trusted_devices && {
+        devices: {
+          title: 'Trusted devices',
+          load: () => api.get(`${path}/trusted-devices`),
+          show: (devices) => devicesOf(page, user, devices),
+        },
+      }),
+      messages: {
+        title: 'Messages',
+        load: () => api.get('/admin/messages', { user_id: id, per_page: SHOWN }),
+        show: ({ messages }) => messagesOf(user.id, messages),
+      },
+      audit: {
+        title: 'Audit',
+        load: () => api.get('/admin/audit', { query: `user:${id}`, limit: SHOWN }),
+        show: (entries) => auditOf(user.id, entries),
+      },
+    }
+    showParts(
+      page,
+      parts,
+      ({ sessions, passkeys, devices, messages, audit }) => html`
+        <p class="badges">${statesOf(user).map(({ text, kind }) => badge(text, kind))}</p>
+        ${accountOf(page, user)}
+        ${sessions}
+        ${factorsOf(page, user)}
+        ${passkeys}
+        ${devices}
+        ${identitiesOf(user)}
+        ${metadataOf(page, user, 'user_metadata', 'Metadata of the user')}
+        ${metadataOf(page, user, 'app_metadata', 'Metadata of the application')}
+        ${messages}
+        ${audit}`,
+    )
   },
-}
-
-/** @param {unknown} error */
-function absentWhereDisabled(error) {
-  if (error instanceof ApiFailure && error.code === 'feature_disabled') return undefined
-  throw error
 }
 
 /** @param {Page} page @param {User} user */

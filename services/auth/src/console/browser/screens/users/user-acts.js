@@ -119,14 +119,14 @@ export async function editUser(page, user) {
     title: `Change ${nameOf(user)}`,
     text: 'Changes apply at once, without a mail. Make sure that the new address belongs to the user.',
     fields: [
-      { name: 'email', label: 'E-mail address', type: 'email', value: user.email },
+      { name: 'email', label: 'E-mail address', type: 'email', value: user.email, confirmedBy: 'email_confirm' },
       {
         name: 'email_confirm',
         label: 'The address counts as confirmed',
         type: 'checkbox',
         value: 'email_confirmed_at' in user,
       },
-      { name: 'phone', label: 'Phone number', type: 'tel', value: phone },
+      { name: 'phone', label: 'Phone number', type: 'tel', value: phone, confirmedBy: 'phone_confirm' },
       {
         name: 'phone_confirm',
         label: 'The number counts as confirmed',
