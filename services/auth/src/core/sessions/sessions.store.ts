@@ -142,15 +142,20 @@ const opening = (signedIn: RawBuilder<unknown>, session: OpenedSession, others =
     from signed_in
     returning id`
 
-/** Inserts a session with the proofs of another one of the user; undefined when that has ended. */
+/**
+ * Inserts a session with the proofs of another one of the user; undefined when that has ended. It is the newer one
+ * (`isReplaced`) but ends no later: nothing was proven for it.
+ */
 export async function insertCopy(
   trx: Transaction<DB>,
   copy: Pick<NewSession, 'id' | 'userId' | 'userAgent' | 'ip' | 'now'> & { of: string },
+  { timeboxSeconds }: Pick<SessionLimits, 'timeboxSeconds'>,
 ) {
   const { rows } = await sql<{ id: string; aal: Aal; amr: AmrEntry[] }>`
     insert into ${sql.table('sessions')} (id, user_id, aal, initial_aal, amr, factor_id, trusted_device_id, identity_id, not_after,
       refreshed_at, created_at, user_agent, ip)
-    select ${copy.id}::uuid, user_id, aal, initial_aal, amr, factor_id, trusted_device_id, identity_id, not_after,
+    select ${copy.id}::uuid, user_id, aal, initial_aal, amr, factor_id, trusted_device_id, identity_id,
+      least(not_after, created_at + make_interval(secs => ${timeboxSeconds ?? null}::double precision)),
       ${copy.now}::timestamptz, ${copy.now}::timestamptz, ${copy.userAgent}::text, ${copy.ip}::inet
     from ${sql.table('sessions')} where id = ${copy.of}::uuid and user_id = ${copy.userId}::uuid
     returning id, aal, amr`.execute(trx)

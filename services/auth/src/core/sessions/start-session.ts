@@ -93,8 +93,8 @@ export async function startSession(
 }
 
 /**
- * Starts a session of a signed-in user for a further application, with the same proofs: their times stay, so that
- * nothing counts as proven anew. Throws session_not_found when the first one has ended.
+ * Starts a session of a signed-in user for a further application, with the same proofs. Their times and its
+ * end stay, so that nothing counts as proven anew. Throws session_not_found when the first one has ended.
  */
 export async function copySession(
   deps: Asking<SessionDeps & AuditDeps & { newRowId: () => string }>,
@@ -106,7 +106,8 @@ export async function copySession(
   const locked = await lockUser(trx, user.id)
   if (!locked || isBanned(locked, deps.now())) throw apiError('session_not_found')
   const now = deps.now()
-  const copy = await insertCopy(trx, { id: deps.newRowId(), of: session.id, userId: user.id, ...client, now })
+  const named = { id: deps.newRowId(), of: session.id, userId: user.id, ...client, now }
+  const copy = await insertCopy(trx, named, deps.config.sessions)
   if (!copy) throw apiError('session_not_found')
   await audit(deps, trx, log, { action: 'login', actor: user, traits: { provider_type: 'session' } })
   if (wantsEvent(trx, 'session.created')) {

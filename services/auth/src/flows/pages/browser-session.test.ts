@@ -7,7 +7,11 @@ import { openPage, type SeenPage, send } from './testing/pages.ts'
 
 const test = base.extend<object & { service: TestService }>({
   service: perFile(() =>
-    startTestService({ AUTH_HOSTED_PAGES_ENABLED: 'true', AUTH_URI_ALLOW_LIST: 'https://app.example/**' }),
+    startTestService({
+      AUTH_HOSTED_PAGES_ENABLED: 'true',
+      AUTH_SESSIONS_TIMEBOX: '1h',
+      AUTH_URI_ALLOW_LIST: 'https://app.example/**',
+    }),
   ),
 })
 
@@ -55,6 +59,23 @@ test('no address hands a session over without a press, whatever the page', async
     const { location = '' } = await openPage(browser, `${path}?redirect_to=https%3A%2F%2Fapp.example%2F`)
     expect([path, location]).toEqual([path, expect.not.stringMatching(/^https:\/\/app\./)])
   }
+})
+
+test('sessions of further applications end with the time of the sign-in, and so does the browser', async ({
+  service,
+}) => {
+  const { browser } = await signedInBrowser(service)
+  const goOn = async () => send(browser, await openPage(browser, SIGN_IN))
+  service.clock.advance({ seconds: 30 * 60 })
+  await goOn()
+  service.clock.advance({ seconds: 29 * 60 })
+  // A copy of a copy, which the browser has now.
+  const { refresh_token } = fragmentOf(await goOn())
+  const refresh = () => service.post('/token?grant_type=refresh_token', { refresh_token })
+  expect(await refresh()).toMatchObject({ status: 200 })
+  service.clock.advance({ seconds: 60 })
+  expect(await refresh()).toMatchObject({ status: 400, body: { error_code: 'session_expired' } })
+  expect((await openPage(browser, SIGN_IN)).forms[0]?.fields).toHaveProperty('address')
 })
 
 test('an application may ask for a sign-in of now, and the user for another account', async ({ service }) => {

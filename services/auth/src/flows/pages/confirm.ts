@@ -7,6 +7,7 @@ import { ARRIVAL_PATH, CONFIRM_PATH } from '../../config/pages/page-paths.ts'
 import type { SessionBody } from '../../core/sessions/issue-tokens.ts'
 import type { Page } from '../../http/hosted/answer-pages.ts'
 import { readFlow } from '../../http/hosted/flow.ts'
+import { hasFollowed, linkName, rememberLink } from '../../http/hosted/followed-link.ts'
 import type { Visit } from '../../http/hosted/visit.ts'
 import { fill } from '../../words/language.ts'
 import { confirmWords } from '../../words/pages/confirm.ts'
@@ -16,20 +17,23 @@ import { NEW_PASSWORD_PATH } from './new-password.ts'
 export const confirmPage: Page = {
   path: CONFIRM_PATH,
   async get(visit) {
-    const { problem } = visit.carried
+    const { problem, link = '' } = visit.carried
     if (problem === undefined) return showConfirm(visit)
-    // A second press, or the way back: the first press has signed in.
-    const { type = '' } = visit.query
-    const caller = type === 'email_change' ? undefined : await visit.caller()
-    if (!caller) return showFailure(visit, problem)
-    visit.flow.next = nextOf(visit, type)
-    return visit.continueAs(caller)
+    const caller = await visit.caller()
+    const isOver = caller && hasFollowed(visit.deps, visit.reply, { link, userId: caller.user.id })
+    if (!isOver) return showFailure(visit, problem)
+    // A second press, or the way back: the first press has signed in. A reader of the address is asked to go on.
+    visit.flow.next = nextOf(visit, visit.query.type ?? '')
+    return visit.goTo('/ui/sign-in', { query: { prompt: '' } })
   },
   async post(visit) {
     const { token = '', type = '' } = visit.form
     const answer = await visit.api<SessionBody | { msg: string }>('POST', '/verify', { type, token_hash: token })
-    if (!answer.ok) return visit.goTo(CONFIRM_PATH, { query: { type }, carry: { problem: visit.explain(answer) } })
+    const link = linkName(token)
+    if (!answer.ok)
+      return visit.goTo(CONFIRM_PATH, { query: { type }, carry: { problem: visit.explain(answer), link } })
     if ('msg' in answer.body) return showOtherAddress(visit)
+    rememberLink(visit.deps, visit.reply, { link, userId: answer.body.user.id })
     visit.flow.next = nextOf(visit, type)
     return visit.signedIn(answer.body)
   },

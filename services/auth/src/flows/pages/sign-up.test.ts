@@ -2,7 +2,7 @@
 import { perFile } from '@services/common/testing/per-file'
 import { test as base, describe, expect } from 'vitest'
 import { codeIn, fragmentOf, startTestService, type TestService } from '../../../test/service.ts'
-import { openPage, type SeenPage, send } from './testing/pages.ts'
+import { openPage, type SeenForm, type SeenPage, send } from './testing/pages.ts'
 
 const test = base.extend<object & { service: TestService }>({
   service: perFile(() =>
@@ -54,9 +54,20 @@ describe('signing up', () => {
     const signIn = { email: 'linked@example.com', password: PASSWORD }
     expect(await service.post('/token?grant_type=password', signIn)).toMatchObject({ status: 400 })
     expect((await send(phone, asked)).location).toMatch(AT_APP)
-    // A press after a return by the history leads to the same place.
+    // A press after a return by the history leads to the same place, and the address that shows it does nothing.
     const returned = await openLink(service, phone, 'linked@example.com')
-    expect((await send(phone, returned)).location).toMatch(AT_APP)
+    const { action, fields } = returned.forms[0] as SeenForm
+    const { location } = (await phone.submit(action, fields)).headers
+    const { rows } = await service.deps.pool.query(`select id from users where email = 'linked@example.com'`)
+    const sessions = () => service.get(`/admin/users/${rows[0].id}/sessions`, service.admin)
+    const before = (await sessions()).body
+    for (let visit = 0; visit < 3; visit++) {
+      const shown = await openPage(phone, String(location).replace('https://auth.example', ''))
+      expect(shown).toMatchObject({ title: 'Sign in', location: undefined, problem: undefined })
+    }
+    expect((await sessions()).body).toEqual(before)
+    const shown = await openPage(phone, String(location).replace('https://auth.example', ''))
+    expect((await send(phone, shown)).location).toMatch(AT_APP)
     // Only a browser that was shown the page can press it.
     expect(await send(service.otherBrowser(), asked)).toMatchObject({ status: 403, title: asked.title })
     const late = service.otherBrowser()
@@ -128,6 +139,27 @@ describe('a forgotten password', () => {
     expect(signIn.status).toBe(200)
     const { refresh_token } = fragmentOf(done)
     expect((await service.post('/token?grant_type=refresh_token', { refresh_token })).status).toBe(200)
+  })
+
+  test('is never that of another user who is signed in here; a second press goes on', async ({ service }) => {
+    const [mine, theirs] = ['mine@example.com', 'theirs@example.com']
+    for (const email of [mine, theirs]) await service.signedIn(email, PASSWORD)
+    const browser = service.otherBrowser()
+    const press = async (email: string) => {
+      await recover(service.otherBrowser(), email)
+      return openLink(service, browser, email)
+    }
+    const own = await press(mine)
+    expect(await send(browser, own)).toMatchObject({ title: 'Choose a new password' })
+    // The second press of a double click was sent from the same page.
+    const again = await openLink(service, browser, mine)
+    expect(await send(browser, again)).toMatchObject({ title: 'Choose a new password', problem: undefined })
+    const late = await press(theirs)
+    service.clock.advance({ seconds: 86_400 })
+    for (const page of [late, await openPage(browser, '/ui/confirm?token=0000&type=recovery')]) {
+      const refused = await send(browser, page)
+      expect(refused).toMatchObject({ status: 400, problem: 'This code is wrong or has expired.', forms: [] })
+    }
   })
 
   test('is asked for with the address that was typed at the sign-in', async ({ service }) => {
