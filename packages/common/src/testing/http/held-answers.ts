@@ -90,18 +90,20 @@ export async function undocumentedRoutes(app: FastifyInstance): Promise<string[]
   const { paths } = app.swagger() as unknown as Document
   const parents: string[] = []
   // Common prefixes stay: the list without them leaves the folder of a wildcard out.
-  const [, ...lines] = app.printRoutes().trimEnd().split('\n')
-  return lines.flatMap((line) => {
-    const [, indent, part, methods] = /^([│ ]*)[├└]── (\S+)(?: \(([A-Z, ]+)\))?$/.exec(line) ?? []
-    if (indent === undefined) throw new Error(`not the form of a route: ${line}`)
-    const depth = indent.length / 4
-    const path = (parents[depth - 1] ?? '') + part
-    parents[depth] = path
-    if (!methods) return []
-    const documented = paths[path.replaceAll(/:(\w+)/g, '{$1}')] ?? {}
-    const own = methods.split(', ').filter((method) => method !== 'HEAD' || !methods.includes('GET'))
-    return own.filter((method) => !(method.toLowerCase() in documented)).map((method) => `${method} ${path}`)
-  })
+  const lines = app.printRoutes().trimEnd().split('\n')
+  return lines
+    .filter((line) => !line.includes('(empty root node)'))
+    .flatMap((line) => {
+      const [, indent, part, methods] = /^([│ ]*)[├└]── (\S+)(?: \(([A-Z, ]+)\))?$/.exec(line) ?? []
+      if (indent === undefined) throw new Error(`not the form of a route: ${line}`)
+      const depth = indent.length / 4
+      const path = (parents[depth - 1] ?? '') + part
+      parents[depth] = path
+      if (!methods) return []
+      const documented = paths[path.replaceAll(/:(\w+)/g, '{$1}')] ?? {}
+      const own = methods.split(', ').filter((method) => method !== 'HEAD' || !methods.includes('GET'))
+      return own.filter((method) => !(method.toLowerCase() in documented)).map((method) => `${method} ${path}`)
+    })
 }
 
 const nameIn = ({ $ref }: { $ref: string }) => $ref.split('/').at(-1) as string
