@@ -94,7 +94,11 @@ test('behind the nginx of the guide a user with the largest metadata signs in by
     fetch(`${proxied}${path}`, { method: 'POST', headers, body: JSON.stringify(body) })
   const user = { email, user_metadata: metadata, app_metadata: metadata }
   expect((await post('/admin/users', user)).status).toBe(200)
-  const made = (await (await post('/admin/generate_link', { type: 'magiclink', email })).json()) as {
+  // Without a target it is the account page, whose links have a button.
+  const asked = { type: 'magiclink', email }
+  const made = (await (
+    await post('/admin/generate_link', { ...asked, redirect_to: 'http://localhost:3000' })
+  ).json()) as {
     action_link: string
   }
   const link = await fetch(made.action_link.replace(/^https?:\/\/[^/]+/, proxied), { redirect: 'manual' })
