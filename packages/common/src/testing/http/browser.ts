@@ -11,5 +11,10 @@ const QUIET = [
   '--disable-sync',
 ]
 
-/** Launches Chromium; tests that need it have the tag `chromium`. */
-export const launchBrowser = (): Promise<Browser> => chromium.launch({ executablePath: CHROMIUM, args: QUIET })
+/** Launches Chromium; tests that need it have the tag `chromium`. Without UTF-8 it saves files under other names. */
+export const launchBrowser = (): Promise<Browser> =>
+  chromium.launch({
+    executablePath: CHROMIUM,
+    args: QUIET,
+    env: { ...process.env, LANG: 'C.UTF-8', LC_ALL: 'C.UTF-8' },
+  })
