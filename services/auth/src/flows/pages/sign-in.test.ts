@@ -202,6 +202,34 @@ test('the language is the reader’s', async ({ service }) => {
   expect(page.text).toContain('<html lang="de">')
 })
 
+test('a malformed challenge is refused before it costs a sign-in', async ({ service }) => {
+  await service.signedIn('malformed@example.com', PASSWORD)
+  const browser = service.otherBrowser()
+  const opened = await openPage(browser, `${SIGN_IN}&code_challenge=short&code_challenge_method=s256`)
+  expect(opened).toMatchObject({ status: 400, problem: 'Please check what you have entered.', forms: [] })
+  const asked = await send(browser, await openPage(browser, SIGN_IN), { address: 'malformed@example.com' })
+  expect(await send(browser, asked, { password: PASSWORD, code_challenge: 'short' })).toMatchObject({ status: 400 })
+  expect((await openPage(browser, '/ui/sign-out')).title).toBe('Sign in')
+})
+
+test('a sign-out that fails says so, and may be pressed again', async ({ service }) => {
+  const { userId } = await service.signedIn('stays@example.com', PASSWORD)
+  const browser = service.otherBrowser()
+  await typePassword(browser, 'stays@example.com')
+  const { pool } = service.deps
+  await pool.query(`create function refuse() returns trigger language plpgsql as $$ begin raise 'refused'; end $$;
+    create trigger refuse before delete on sessions for each row when (old.user_id = '${userId}')
+      execute function refuse()`)
+  const failed = await send(browser, await openPage(browser, '/ui/sign-out'))
+  await pool.query('drop function refuse cascade')
+  expect(failed).toMatchObject({ title: 'Sign out', news: undefined })
+  expect(failed.problem).toContain('went wrong')
+  const pressed = await send(browser, failed)
+  expect(pressed.news).toBe('You are signed out.')
+  // The second press.
+  expect((await send(browser, failed)).news).toBe('You are signed out.')
+})
+
 test('signing out here ends the session in the application too', async ({ service }) => {
   await service.signedIn('out@example.com', PASSWORD)
   const browser = service.otherBrowser()

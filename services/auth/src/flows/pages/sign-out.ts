@@ -6,6 +6,9 @@ import { fill } from '../../words/language.ts'
 import { signInWords } from '../../words/pages/sign-in.ts'
 import { nameOf } from './sign-in.ts'
 
+/** Statuses for a session that has ended meanwhile; after any other the application is still signed in. */
+const ENDED = [401, 403, 404]
+
 export const signOutPage: Page = {
   path: '/ui/sign-out',
   async get(visit) {
@@ -14,7 +17,7 @@ export const signOutPage: Page = {
     const words = visit.words(signInWords)
     const name = nameOf(caller.user)
     return visit.show({
-      title: words.signOut,
+      ...{ title: words.signOut, problem: visit.carried.problem },
       body: [
         html`<p>${name === undefined ? words.asGuest : fill(words.signOutText, { name })}</p>\n`,
         visit.formOf({ body: button({ label: words.signOut }) }),
@@ -23,8 +26,8 @@ export const signOutPage: Page = {
   },
   async post(visit) {
     const caller = await visit.caller()
-    // A session that has ended meanwhile is no failure.
-    if (caller) await visit.api('POST', '/logout?scope=local', undefined, { as: caller })
+    const answer = caller && (await visit.api('POST', '/logout?scope=local', undefined, { as: caller }))
+    if (answer && !answer.ok && !ENDED.includes(answer.status)) return visit.retry({ problem: visit.explain(answer) })
     visit.signedOut()
     if (visit.flow.redirect_to !== undefined) return visit.leave(visit.target())
     return visit.goTo('/ui/sign-in', { carry: { news: 'signed-out' } })

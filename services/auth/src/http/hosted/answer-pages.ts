@@ -3,6 +3,7 @@
 import { html } from '@services/common/html'
 import { explainFailure } from '@services/common/http/error-handler'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { parsePkce } from '../../core/one-time-tokens/pkce.ts'
 import type { Deps } from '../../deps.ts'
 import { fill } from '../../words/language.ts'
 import { frameWords } from '../../words/pages/frame.ts'
@@ -39,6 +40,8 @@ export function answerPages(app: FastifyInstance, deps: Deps, pages: readonly Pa
         return reply
       }
       const visit = visitOf(request, reply, page)
+      // Throws for a malformed challenge, which no sign-in could end with.
+      parsePkce(visit.flow)
       if (!isPost || !page.post) {
         const isHeld = page.hasEffect && (request.method === 'HEAD' || isPrefetch(request))
         return isHeld ? reply.code(204).send() : page.get(visit)
