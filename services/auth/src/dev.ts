@@ -59,18 +59,19 @@ await runDev('auth', async ({ env, given, port, dataDir, stops, startPostgres, s
   const service = await serve(config, log)
   stops.push(service.stop)
   const base = config.server.externalUrl
+  const consoleOrigin = config.console.port && `http://localhost:${config.console.port}`
   return {
     url: `http://127.0.0.1:${port}`,
     inboxUrl,
     lines: [
       `base URL ${base}`,
       `docs     ${base}/docs`,
-      `sign-in  ${base}/ui/sign-in`,
-      `console  ${base}/console`,
+      ...(config.pages.enabled ? [`sign-in  ${base}/ui/sign-in`] : []),
+      ...(config.console.enabled ? [`console  ${consoleOrigin ?? base}/console`] : []),
       // `pnpm dev` of both services prints the inbox on lines of its own.
       ...(inboxUrl && !env.DEV_INBOX_URL ? [`inbox    ${inboxUrl}`] : []),
       `try      curl ${base}/signup -d '{"email":"ada@example.com","password":"correct horse"}'`,
-      `admin    ${commandLine} admin create --email you@example.com`,
+      ...(config.console.enabled ? [`admin    ${commandLine} admin create --email you@example.com`] : []),
       `commands ${commandLine} --help`,
     ],
   }

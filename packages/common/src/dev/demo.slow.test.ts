@@ -52,10 +52,18 @@ async function demo(settings: Record<string, string> = {}) {
   return { output, code }
 }
 
-test('the demo walks through both services that dev has started', async () => {
+const adminCommand = () =>
+  `DEV_DATA_DIR='${dataDir}' npx -y pnpm@12 --silent -C services/auth cli:dev admin create --email you@example.com`
+
+test('the demo walks through both services, their pages included, and shows how to reach the console', async () => {
   const { output, code } = await demo()
   expect(output).toContain('Everything worked.')
   expect(code).toBe(0)
+  const url = `http://127.0.0.1:${env.AUTH_PORT}`
+  expect(output).toContain(`POST /ui/sign-in             leads to ${url}/ui/account, signed in\n`)
+  expect(output).toMatch(/GET \/ui\/account +the account page of demo-\w+@example\.com\n/)
+  expect(output).toContain(`open ${url}/console as an administrator`)
+  expect(output).toContain(` ${adminCommand()}\n`)
 })
 
 test('the demo finds running services by their data alone, and explains what to start', async () => {
@@ -83,6 +91,12 @@ test('the demo and the commands name a dev that runs on another data folder', as
 
 test('dev prints its banner and no log line that a new user can do nothing about', () => {
   expect(output.trim()).toMatch(/^─+\nauth\n[\s\S]+Ctrl-C stops everything\.\n─+$/)
+})
+
+test('the banner of dev shows the hosted pages, the console and the command for its administrator', () => {
+  const url = `http://127.0.0.1:${env.AUTH_PORT}`
+  for (const line of [`sign-in  ${url}/ui/sign-in`, `console  ${url}/console`, `admin    ${adminCommand()}`])
+    expect(output).toContain(`  ${line}\n`)
 })
 
 test('a failed step is printed and makes the exit code 1', async () => {

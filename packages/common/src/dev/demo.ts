@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { typedPath } from '../process/typed-path.ts'
 import { walkThroughAuth } from './demo/demo-auth.ts'
 import { makeClip, walkThroughMedia } from './demo/demo-media.ts'
-import { dataRoot } from './dev-settings.ts'
+import { commandLineOf, dataRoot } from './dev-settings.ts'
 import { describeElsewhere } from './elsewhere.ts'
 import { type Addresses, findRunning } from './running.ts'
 
@@ -13,7 +13,7 @@ const START = 'start it with npx -y pnpm@12 dev in another terminal'
 const data = dataRoot(process.env)
 
 const print = (line: string) => process.stdout.write(`${line}\n`)
-const report = (step: string, detail: string) => print(`  ✓ ${step.padEnd(28)} ${detail}`)
+const report = (step: string, detail: string) => print(`  ${step ? '✓' : ' '} ${step.padEnd(28)} ${detail}`)
 
 try {
   if (process.argv[2] === '--clip') await writeClip(process.argv[3])
@@ -49,11 +49,16 @@ async function chooseWalks(): Promise<Walk[]> {
   const walks: Walk[] = []
   if (auth?.inboxUrl) {
     const { url: authUrl, inboxUrl } = auth
+    const commandLine = commandLineOf('auth', process.env)
     const needs = [
       { name: 'auth', url: `${authUrl}/health` },
       { name: 'the inbox', url: `${inboxUrl}/api/messages` },
     ]
-    walks.push({ title: `auth  ${authUrl}`, needs, walk: () => walkThroughAuth({ authUrl, inboxUrl, report }) })
+    walks.push({
+      title: `auth  ${authUrl}`,
+      needs,
+      walk: () => walkThroughAuth({ authUrl, inboxUrl, commandLine, report }),
+    })
   }
   if (media) {
     const { url: mediaUrl } = media

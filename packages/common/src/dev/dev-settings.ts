@@ -28,6 +28,10 @@ export const quoted = (word: string): string => `'${word.replaceAll("'", "'\\''"
 export const dataPrefix = (env: NodeJS.ProcessEnv): string =>
   env.DEV_DATA_DIR ? `DEV_DATA_DIR=${quoted(dataRoot(env))} ` : ''
 
+/** Command, at the root of the repository, for a service's command line with the settings of its dev. */
+export const commandLineOf = (name: string, env: NodeJS.ProcessEnv): string =>
+  `${dataPrefix(env)}npx -y pnpm@12 --silent -C services/${name} cli:dev`
+
 export const wantsHelp = (args: string[]): boolean => args.some((arg) => arg === '--help' || arg === '-h')
 
 export function describeDev(): string {

@@ -5,7 +5,7 @@ import { type Environment, readEnvFile } from '../config/variables.ts'
 import { explainStartFailure, type PortSettings, portVariables } from '../process/explain-start-failure.ts'
 import { createLogger, type Logger, type LogLevel } from '../telemetry/logger.ts'
 import { announceReady, stopWithParent } from './dev-child.ts'
-import { COMPILE_CACHE, dataPrefix, dataRoot, describeDev, PORTS, wantsHelp } from './dev-settings.ts'
+import { COMPILE_CACHE, commandLineOf, dataRoot, describeDev, PORTS, wantsHelp } from './dev-settings.ts'
 import { rememberDataRoot } from './elsewhere.ts'
 import { startEmbeddedPostgres } from './embedded-postgres.ts'
 import { type Addresses, announceStop, claimDataDir, publishAddresses, releaseDataDir } from './running.ts'
@@ -27,7 +27,6 @@ export interface Dev {
     readConfig: (environment: Environment, file: Environment) => { config: Config; warnings: string[] },
     defaults: Environment,
   ): { config: Config; log: Logger }
-  /** Command, at the root of the repository, for the command line with this service's settings. */
   commandLine: string
 }
 
@@ -48,7 +47,7 @@ export async function runDev(name: 'auth' | 'media', start: (dev: Dev) => Promis
     given,
     port: given('PORT') ?? String(PORTS[name].usual),
     dataDir,
-    commandLine: `${dataPrefix(env)}npx -y pnpm@12 --silent -C services/${name} cli:dev`,
+    commandLine: commandLineOf(name, env),
     stops: [],
     async startPostgres() {
       if (given('DATABASE_URL')) return {}

@@ -1,14 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Answer, call, callWithJson, expectStatus, expectString, unexpected } from './demo-call.ts'
+import { call, callWithJson, expectStatus, expectString, unexpected } from './demo-call.ts'
+import { confirmOnPage, type Report, showConsole, signInOnPages } from './demo-pages.ts'
 
-type AuthWalk = { authUrl: string; inboxUrl: string; report: (step: string, detail: string) => void }
+type AuthWalk = { authUrl: string; inboxUrl: string; commandLine: string; report: Report }
 
 /** Wait for a mail: the outbox delivers within a second, a busy machine takes longer. */
 const MAIL_PATIENCE_MS = 20_000
 
-/** Walks through a new user's requests: sign up, follow the mail's link, sign in, refresh. */
-export async function walkThroughAuth({ authUrl, inboxUrl, report }: AuthWalk): Promise<void> {
+/** Walks through a new user's requests: sign up, follow the mail's link, sign in by a page and by the API, refresh. */
+export async function walkThroughAuth({ authUrl, inboxUrl, commandLine, report }: AuthWalk): Promise<void> {
   const email = `demo-${randomUUID().slice(0, 8)}@example.com`
   const password = `Demo-${randomUUID()}`
 
@@ -19,8 +20,10 @@ export async function walkThroughAuth({ authUrl, inboxUrl, report }: AuthWalk): 
   const mail = await waitForMail(inboxUrl, email)
   report('mail', `"${mail.subject}" ${inboxUrl}/messages/${mail.id}`)
 
-  if (new URL(mail.link).pathname.endsWith('/ui/confirm')) await confirmOnPage(mail.link, email, report)
+  if (new URL(mail.link).pathname.endsWith('/ui/confirm')) await confirmOnPage(mail.link, report)
   else await followLink(mail.link, report)
+
+  await signInOnPages({ authUrl, email, password, report })
 
   const signIn = await callWithJson('POST', `${authUrl}/token?grant_type=password`, { email, password })
   expectStatus(signIn, 200)
@@ -41,9 +44,11 @@ export async function walkThroughAuth({ authUrl, inboxUrl, report }: AuthWalk): 
   expectStatus(user, 200)
   if (expectString(user, 'email') !== email) throw unexpected(user, email, expectString(user, 'email'))
   report('GET /user', `${email}, role ${expectString(user, 'role')}`)
+
+  await showConsole(authUrl, commandLine, report)
 }
 
-async function followLink(link: string, report: AuthWalk['report']): Promise<void> {
+async function followLink(link: string, report: Report): Promise<void> {
   const verify = await call('GET', link)
   expectStatus(verify, 303)
   const location = verify.headers.get('location') ?? 'no Location'
@@ -53,31 +58,6 @@ async function followLink(link: string, report: AuthWalk['report']): Promise<voi
   }
   report('GET /verify', `303 to ${target} with an access token`)
 }
-
-/** Presses the button of the page between the link and its effect, as a browser does, and opens the account. */
-async function confirmOnPage(link: string, email: string, report: AuthWalk['report']): Promise<void> {
-  const page = await call('GET', link)
-  expectStatus(page, 200)
-  const fields = [...page.text.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)">/g)]
-  report('GET /ui/confirm', 'a page with a button: scanners of mail confirm nothing')
-  const form = new URLSearchParams()
-  for (const [, name = '', value = ''] of fields) form.append(name, value.replaceAll('&amp;', '&'))
-  const pressed = await call('POST', link.split('?', 1)[0] as string, { body: form, headers: cookiesOf(page) })
-  expectStatus(pressed, 303)
-  const target = pressed.headers.get('location') ?? ''
-  report('POST /ui/confirm', `303 to ${target}, signed in by a cookie`)
-  const account = await call('GET', new URL(target, link), { headers: cookiesOf(pressed) })
-  expectStatus(account, 200)
-  if (!account.text.includes(email)) throw unexpected(account, `a page with ${email}`, account.text)
-  report(`GET ${target}`, `the account page of ${email}`)
-}
-
-const cookiesOf = ({ headers }: Answer) => ({
-  cookie: headers
-    .getSetCookie()
-    .map((cookie) => cookie.split(';', 1)[0])
-    .join('; '),
-})
 
 async function waitForMail(inboxUrl: string, to: string): Promise<{ id: string; subject: string; link: string }> {
   const deadline = Date.now() + MAIL_PATIENCE_MS
