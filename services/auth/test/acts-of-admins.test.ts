@@ -266,6 +266,15 @@ const ROUTES: Record<string, Act[]> = {
       },
     ],
   ],
+  'GET /admin/audit/export': [
+    [
+      'audit_exported',
+      async (as) => {
+        const walk = () => service.get('/admin/audit/export?query=action:none&format=csv', as)
+        return { walk, target: null, traits: { type: 'csv' } }
+      },
+    ],
+  ],
   'GET /admin/users/{user_id}/export': [
     [
       'account_exported',
@@ -375,7 +384,6 @@ const READS = [
   'GET /admin/users/{user_id}/trusted-devices',
   'GET /admin/users/{user_id}/passkeys',
   'GET /admin/audit',
-  'GET /admin/audit/export',
   'GET /admin/messages',
   'GET /admin/statistics',
   'GET /admin/custom-providers',

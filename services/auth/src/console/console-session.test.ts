@@ -36,6 +36,22 @@ test('an administrator acts under their own name, and the audit log says that it
   expect(entry.payload).not.toHaveProperty('via')
 })
 
+test('an export of a user and one of the audit log name the administrator', async ({ service }) => {
+  const admin = await administratorOf(service)
+  const { userId } = await service.signedIn()
+  for (const [path, action] of [
+    [`/admin/users/${userId}/export`, 'account_exported'],
+    ['/admin/audit/export?query=action:none', 'audit_exported'],
+  ]) {
+    const { statusCode } = await service.app.inject({
+      url: path,
+      headers: { host: 'auth.example', cookie: admin.cookie, ...FROM_CONSOLE },
+    })
+    const { body } = await service.get(`/admin/audit?query=action:${action}&limit=1`, service.admin)
+    expect([statusCode, body[0]?.payload]).toMatchObject([200, { actor_id: admin.userId, via: 'console' }])
+  }
+})
+
 test('the cookie is out of reach of scripts and other sites', async ({ service }) => {
   const user = await withTotp(service)
   await service.put(`/admin/users/${user.userId}`, { role: 'service_role' }, service.admin)

@@ -11,6 +11,7 @@ export const LOG_TYPES = {
   link_generated: 'team',
   users_imported: 'team',
   users_exported: 'team',
+  audit_exported: 'team',
   encryption_rotated: 'team',
   custom_provider_created: 'team',
   custom_provider_updated: 'team',

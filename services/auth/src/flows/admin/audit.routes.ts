@@ -4,6 +4,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { withHeaders } from '@services/common/http/route-schema'
 import { inWords } from '@services/common/list-in-words'
 import { Type } from 'typebox'
+import { audit } from '../../core/audit/audit.ts'
 import { type ListedEntry, listAuditEntries, listAuditEntriesAfter } from '../../core/audit/list-audit.store.ts'
 import { FreeForm } from '../../core/users/metadata.ts'
 import type { Deps } from '../../deps.ts'
@@ -19,6 +20,7 @@ import {
   reachedPage,
 } from '../../http/bodies/paging.ts'
 import { choiceOf, errorResponses } from '../../http/bodies/shapes.ts'
+import { adminOf } from '../../http/caller/admin-only.ts'
 import { auditFile, EXPORT_FORMATS, type ReadEntries } from './audit-file.ts'
 import { AuditQuery, parseFilter } from './audit-filter.ts'
 
@@ -36,7 +38,8 @@ const Export = Type.Unsafe<Readable>({
   content: { 'application/x-ndjson': { schema: Type.String() }, 'text/csv': { schema: Type.String() } },
 })
 
-export const auditRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps: { reads } }) => {
+export const auditRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+  const { reads } = deps
   app.route({
     method: 'GET',
     url: '/admin/audit',
@@ -88,12 +91,16 @@ export const auditRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
       querystring: Type.Object({ format: Type.Optional(choiceOf(EXPORT_FORMATS)), ...AuditQuery }),
       response: { 200: Export, ...errorResponses(400, 401, 403) },
     },
-    handler: async ({ query }, reply) => {
+    handler: async (request, reply) => {
+      const { query } = request
       const format = EXPORT_FORMATS.find((name) => name === (query.format || 'jsonl'))
       if (!format) throw apiError('validation_failed', { message: `format must be ${inWords(EXPORT_FORMATS, 'or')}` })
       const filter = parseFilter(query)
       const read: ReadEntries = (position) => reads.current((db) => listAuditEntriesAfter(db, filter, position))
       const { headers, text } = await auditFile(format, read)
+      await audit(deps, deps.db, request.log, {
+        ...{ action: 'audit_exported', actor: adminOf(request), traits: { type: format } },
+      })
       return reply.headers(headers).send(Readable.from(text))
     },
   })
