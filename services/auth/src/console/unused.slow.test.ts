@@ -22,8 +22,7 @@ async function loadedWith(settings: Record<string, string>): Promise<string[]> {
   return all.flatMap((url) => /(?:src\/(console|flows\/pages|http\/hosted)\/.*|lit-html.*)/.exec(url)?.[0] ?? [])
 }
 
-// A bundle has one file.
-test.skipIf(process.env.TEST_BUNDLE)('no module of the console or the pages is loaded while they are off', async () => {
+test('no module of the console or the pages is loaded while they are off', async () => {
   expect(await loadedWith({})).toEqual([])
   // The rest waits for the first request.
   expect(await loadedWith({ AUTH_HOSTED_PAGES_ENABLED: 'true' })).toEqual(['src/flows/pages/pages.routes.ts'])

@@ -1,6 +1,7 @@
 import { inDocument } from '@services/common/http/route-schema'
 import type { Kysely } from 'kysely'
 import { Type } from 'typebox'
+import { cutPage, type Position } from '../../db/position.ts'
 import type { DB } from '../../db/tables.ts'
 import { type SessionLimits, whyEnded } from './session-limits.ts'
 import { listSessions } from './sessions.store.ts'
@@ -28,15 +29,29 @@ export const SessionInfoShape = Type.Object(
 /** Sessions shown at most; more than a person has devices. */
 const MAX_SHOWN = 1_000
 
-/** Lists a user's live sessions, newest first. Those past their limits wait for housekeeping. */
-export async function listLiveSessions(
-  { db, now, config }: { db: Kysely<DB>; now: () => Date; config: { sessions: SessionLimits } },
+interface Listing {
+  db: Kysely<DB>
+  now: () => Date
+  config: { sessions: SessionLimits }
+}
+
+/** Lists a user's live sessions, newest first. */
+export const listLiveSessions = async (deps: Listing, userId: string) =>
+  (await listLiveSessionsAfter(deps, userId, { limit: MAX_SHOWN, after: undefined })).sessions
+
+/**
+ * Lists live sessions after a position, newest first; `next` is the last one's, if more follow. Those past their limits
+ * wait for housekeeping and are left out, so a page can have fewer.
+ */
+export async function listLiveSessionsAfter(
+  { db, now, config }: Listing,
   userId: string,
+  { limit, after }: { limit: number; after: Position | undefined },
 ) {
   const { singlePerUser } = config.sessions
-  const sessions = await listSessions(db, userId, MAX_SHOWN)
-  return sessions
-    .map((session, index) => ({ ...session, is_replaced: singlePerUser && index > 0 }))
+  const { page, next } = cutPage(await listSessions(db, userId, limit + 1, after), limit)
+  const sessions = page
+    .map((session, index) => ({ ...session, is_replaced: singlePerUser && (after !== undefined || index > 0) }))
     .filter((session) => whyEnded(session, config.sessions, now()) === undefined)
     .map(({ is_replaced: _, ...session }) => ({
       ...session,
@@ -44,4 +59,5 @@ export async function listLiveSessions(
       refreshed_at: session.refreshed_at.toISOString(),
       not_after: session.not_after?.toISOString() ?? null,
     }))
+  return { sessions, next }
 }

@@ -1,6 +1,7 @@
 import { prepared } from '@services/common/database/prepared-statement'
 import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely'
 import { type EventRow, giveUpAt, insertEvents } from '../../db/events.store.ts'
+import type { Position } from '../../db/position.ts'
 import type { Aal, AmrEntry, DB, FactorJson } from '../../db/tables.ts'
 import type { AuditEntry } from '../audit/audit.store.ts'
 import type { RepeatRule, SessionLimits } from './session-limits.ts'
@@ -233,11 +234,14 @@ export function findRefusedSession(
 }
 
 /** Lists a user's sessions, newest first, in the order of `isReplaced`. */
-export function listSessions(db: Kysely<DB>, userId: string, limit: number) {
+export function listSessions(db: Kysely<DB>, userId: string, limit: number, after?: Position) {
+  const isAfter = after && sql<boolean>`(created_at, id) < (${after.created_at}::timestamptz, ${after.id}::uuid)`
   return db
     .selectFrom('sessions')
     .select(['id', 'aal', 'created_at', 'refreshed_at', 'not_after', 'user_agent', 'ip'])
+    .select(sql<string>`to_json(created_at) #>> '{}'`.as('place'))
     .where('user_id', '=', userId)
+    .where(isAfter ?? sql.lit(true))
     .orderBy('created_at', 'desc')
     .orderBy('id', 'desc')
     .limit(limit)

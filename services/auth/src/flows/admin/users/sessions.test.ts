@@ -122,6 +122,29 @@ describe('/admin/users/{user_id}/sessions', () => {
     expect(body[0]).not.toHaveProperty('current')
   })
 
+  test('GET answers 1,000 of 10,000 at most, and all by cursor, each once', async ({ service }) => {
+    const { admin, user, path } = await setUp(service)
+    await service.deps.pool.query(
+      `insert into sessions (id, user_id, aal, initial_aal, amr, refreshed_at, created_at)
+        select gen_random_uuid(), $1, 'aal1', 'aal1', '[]', now(), $2::timestamptz - n / 3 * interval '1 ms'
+        from generate_series(1, 9998) n`,
+      [user.id, service.clock.now()],
+    )
+    expect((await admin.get(path)).body).toHaveLength(1_000)
+    const first = await admin.get(`${path}?limit=50`)
+    expect(first.body).toHaveLength(50)
+    const ids = new Set<string>()
+    let next: string | undefined = `${path}?limit=1000`
+    for (let answers = 0; next; answers++) {
+      expect(answers).toBeLessThan(10)
+      const { body, headers } = await admin.get(next)
+      for (const { id } of body) ids.add(id)
+      next = /<([^>]+)>; rel="next"/.exec(String(headers.link))?.[1]
+    }
+    expect(ids.size).toBe(10_000)
+    for (const wrong of ['limit=0', 'cursor=x']) expect((await admin.get(`${path}?${wrong}`)).status).toBe(400)
+  })
+
   test('DELETE of one ends that one, with the admin in the audit log', async ({ service }) => {
     const { admin, user, path, phone, desktop, alive } = await setUp(service)
     const [{ id }] = (await admin.get(path)).body

@@ -5,13 +5,15 @@ import { withHeaders } from '@services/common/http/route-schema'
 import { Type } from 'typebox'
 import { audit } from '../../../core/audit/audit.ts'
 import { endAllSessions, endOneSession, sessionNotFound } from '../../../core/sessions/end-session.ts'
-import { listLiveSessions, SessionInfoShape } from '../../../core/sessions/session-info.ts'
+import { listLiveSessions, listLiveSessionsAfter, SessionInfoShape } from '../../../core/sessions/session-info.ts'
 import { registeredBody } from '../../../core/sessions/user-answers.ts'
 import { exportUser, UserExport } from '../../../core/user-export/export-user.ts'
 import { FactorShape, toFactorBody, UserShape } from '../../../core/users/user-shape.ts'
 import type { User } from '../../../core/users/users.store.ts'
 import { UUID } from '../../../db/uuid.ts'
 import type { Deps } from '../../../deps.ts'
+import { CursorQuery, formatCursor, isWalk, parseCursor } from '../../../http/bodies/cursor.ts'
+import { linkTo, parseLimit } from '../../../http/bodies/paging.ts'
 import { errorResponses, Field } from '../../../http/bodies/shapes.ts'
 import { adminOf } from '../../../http/caller/admin-only.ts'
 import { subjectOf } from '../../../http/caller/subject.ts'
@@ -126,9 +128,20 @@ export const adminSessionsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
       ...schema,
       operationId: 'adminListSessions',
       summary: "A user's sessions, newest first",
-      response: { 200: Type.Array(SessionInfoShape), ...errorResponses(401, 403, 404) },
+      description:
+        'The newest 1,000. With `limit` or `cursor` those of a page, and the `Link` to the next answer has its cursor. Ended ones are left out, so a page can have fewer.',
+      querystring: Type.Object(CursorQuery),
+      response: { 200: withHeaders(Type.Array(SessionInfoShape), 'Link'), ...errorResponses(400, 401, 403, 404) },
     },
-    handler: (request) => listLiveSessions(deps, subjectOf(request).id),
+    handler: async (request, reply) => {
+      const { query, url } = request
+      if (!isWalk(query)) return listLiveSessions(deps, subjectOf(request).id)
+      const after = query.cursor ? parseCursor(query.cursor) : undefined
+      const page = { limit: parseLimit(query.limit), after }
+      const { sessions, next } = await listLiveSessionsAfter(deps, subjectOf(request).id, page)
+      if (next) reply.header('link', linkTo(url, { cursor: formatCursor(next) }, 'next'))
+      return sessions
+    },
   })
 
   app.route({

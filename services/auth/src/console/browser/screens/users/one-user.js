@@ -2,7 +2,7 @@
 import { api } from '../../api.js'
 import { showParts } from '../../kit/late-parts.js'
 import { badge, button, copyable, facts, json, section, time } from '../../kit/parts.js'
-import { table } from '../../kit/table.js'
+import { pager, table } from '../../kit/table.js'
 import { html, nothing } from '../../lit.js'
 import { session } from '../../session.js'
 import {
@@ -20,7 +20,11 @@ import { auditOf, messagesOf } from './user-history.js'
 import { deviceOf, isBanned, nameOf, statesOf } from './user-names.js'
 
 /** @typedef {import('../../page.js').Page} Page */
+/** @typedef {import('../../kit/table.js').Next} Next */
 /** @typedef {Record<string, any>} User */
+
+/** Sessions at once; links lead to the others. */
+const SESSIONS_SHOWN = 50
 
 /** Messages and audit entries on the page; the lists of these have all. */
 const SHOWN = 10
@@ -38,8 +42,8 @@ export const oneUser = {
     const parts = {
       sessions: {
         title: 'Sessions',
-        load: () => api.get(`${path}/sessions`),
-        show: (sessions) => sessionsOf(page, user, sessions),
+        load: () => api.list(`${path}/sessions`, { cursor: page.query.get('cursor'), limit: SESSIONS_SHOWN }),
+        show: (list) => sessionsOf(page, user, list),
       },
       passkeys: {
         title: 'Passkeys',
@@ -125,11 +129,11 @@ const metadataOf = (page, user, kind, title) =>
     user.deleted_at ? nothing : button('Edit', () => editMetadata(page, user, kind)),
   )
 
-/** @param {Page} page @param {User} user @param {Record<string, any>[]} sessions */
-const sessionsOf = (page, user, sessions) =>
+/** @param {Page} page @param {User} user @param {{ body: Record<string, any>[], next: Next }} list */
+const sessionsOf = (page, user, { body: sessions, next }) =>
   section(
     'Sessions',
-    table({
+    html`${table({
       label: 'Sessions',
       rows: sessions,
       empty: 'The user is signed in nowhere.',
@@ -159,7 +163,7 @@ const sessionsOf = (page, user, sessions) =>
             ),
         },
       ],
-    }),
+    })}${pager(page, next)}`,
     sessions.length > 0 ? button('Sign out everywhere', () => signOutEverywhere(page, user), 'danger') : nothing,
   )
 
