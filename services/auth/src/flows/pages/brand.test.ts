@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { perFile } from '@services/common/testing/per-file'
 import { test as base, expect, onTestFinished } from 'vitest'
 import { startTestService, type TestService } from '../../../test/service.ts'
+import { createApp } from '../../app.ts'
 import { readConfig } from '../../config.ts'
 import { brandCss, contrast } from '../../http/pages/brand.ts'
 import { openPage, send } from './testing/pages.ts'
@@ -42,6 +43,40 @@ test('a logo that cannot be loaded leaves the page whole, and no private address
   onTestFinished(other.close)
   expect(await other.get('/ui/logo')).toMatchObject({ status: 404 })
   expect((await openPage(other, '/ui/sign-in')).title).toBe('Sign in')
+})
+
+test('first visitors at the same time all get the logo', async ({ service }) => {
+  const fresh = await service.with({})
+  onTestFinished(fresh.close)
+  const answers = await Promise.all([1, 2, 3].map(() => fresh.get('/ui/logo')))
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
+})
+
+test('a logo at an address is loaded once and served from here, and after a failure tried again', async ({
+  service,
+}) => {
+  const { deps, close } = await service.with({ AUTH_PAGES_LOGO: 'https://cdn.example/logo.svg' })
+  const answers = [
+    new Response('<script>1</script>', { headers: { 'content-type': 'text/html' } }),
+    new Response(LOGO, { headers: { 'content-type': 'image/svg+xml; charset=utf-8' } }),
+  ]
+  const asked: string[] = []
+  const fetch: typeof deps.egress.fetch = async (url) => {
+    asked.push(String(url))
+    return answers.shift() ?? new Response(null, { status: 503 })
+  }
+  const app = await createApp({ ...deps, egress: { ...deps.egress, fetch } })
+  onTestFinished(async () => {
+    await app.close()
+    await close()
+  })
+  const logo = () => app.inject({ url: '/ui/logo', headers: { host: 'auth.example' } })
+  for (let i = 0; i < 2; i++) expect((await logo()).statusCode).toBe(404)
+  service.clock.advance({ seconds: 60 })
+  for (let i = 0; i < 2; i++) {
+    expect(await logo()).toMatchObject({ payload: LOGO, headers: { 'content-type': 'image/svg+xml' } })
+  }
+  expect(asked).toEqual(Array(2).fill('https://cdn.example/logo.svg'))
 })
 
 test('below a path, and at a further host, the links of pages lead there', async ({ service }) => {

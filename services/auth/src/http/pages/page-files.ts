@@ -47,12 +47,12 @@ interface Logo {
 
 const LOGO_BOUNDS = { timeoutMs: 5_000, maxBytes: 512 * 1024 }
 
-/** A logo is loaded once; after a failure a minute passes before the next attempt. */
+/** A logo is loaded once, for all who wait for it; after a failure a minute passes before the next attempt. */
 const RETRY_MS = 60_000
 
 function keepLogo({ egress, log, now }: Pick<Deps, 'egress' | 'log' | 'now'>, source: string) {
-  let kept: Logo | undefined
-  let failedAt = Number.NEGATIVE_INFINITY
+  let logo: Promise<Logo | undefined> | undefined
+  let failedAt: number | undefined
   const load = async (): Promise<Logo> => {
     if (!/^https:/i.test(source)) {
       return { body: await readFile(source), type: assetType(basename(source)) as string }
@@ -64,13 +64,13 @@ function keepLogo({ egress, log, now }: Pick<Deps, 'egress' | 'log' | 'now'>, so
     }
     return { body: Buffer.from(await answer.arrayBuffer()), type }
   }
-  return async (): Promise<Logo | undefined> => {
-    if (kept || now().getTime() - failedAt < RETRY_MS) return kept
-    failedAt = now().getTime()
-    kept = await load().catch((err: unknown) => {
+  return (): Promise<Logo | undefined> => {
+    if (failedAt !== undefined && now().getTime() - failedAt >= RETRY_MS) logo = failedAt = undefined
+    logo ??= load().catch((err: unknown) => {
+      failedAt = now().getTime()
       log.warn({ err }, 'logo of pages not loaded')
       return undefined
     })
-    return kept
+    return logo
   }
 }
