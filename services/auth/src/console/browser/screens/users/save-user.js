@@ -41,13 +41,19 @@ function explained(changed, now) {
 }
 
 /**
+ * Returns a member of an object's own: a name such as `constructor` is in every object.
+ * @param {Record<string, unknown>} object @param {string} name
+ */
+export const ownMember = (object, name) => (Object.hasOwn(object, name) ? object[name] : undefined)
+
+/**
  * Returns the changes that turn one metadata object into another; null removes a key.
  * @param {Record<string, unknown>} before @param {Record<string, unknown>} after @returns {Record<string, unknown>}
  */
 export function changesOf(before, after) {
   const changed = Object.entries(after).filter(
-    ([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name]),
+    ([name, value]) => JSON.stringify(value) !== JSON.stringify(ownMember(before, name)),
   )
-  const removed = Object.keys(before).filter((name) => !(name in after))
+  const removed = Object.keys(before).filter((name) => !Object.hasOwn(after, name))
   return Object.fromEntries([...changed, ...removed.map((name) => [name, null])])
 }

@@ -5,7 +5,7 @@ import { download } from '../../kit/download.js'
 import { formDialog } from '../../kit/form.js'
 import { act } from '../../kit/toast.js'
 import { go } from '../../router.js'
-import { changesOf, saverOf } from './save-user.js'
+import { changesOf, ownMember, saverOf } from './save-user.js'
 import { nameOf } from './user-names.js'
 
 /** @typedef {import('../../page.js').Page} Page */
@@ -103,7 +103,7 @@ export async function editMetadata(page, user, kind) {
       const changes = changesOf(before, metadata)
       if (Object.keys(changes).length === 0) return
       const touched = (/** @type {User} */ current) =>
-        Object.fromEntries(Object.keys(changes).map((name) => [name, current[kind][name]]))
+        Object.fromEntries(Object.keys(changes).map((name) => [name, ownMember(current[kind], name)]))
       await save({ [kind]: changes }, touched)
     },
     done: 'Metadata saved',
