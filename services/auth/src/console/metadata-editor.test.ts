@@ -24,7 +24,7 @@ test.each(['__proto__', 'constructor', 'toString'])(
 )
 
 describe('the editor refuses what would not be stored as it is typed', () => {
-  test.each([
+  test.each<readonly [string, string, string]>([
     ['a name twice', '{ "a": 1,\n  "b": { "c": [{}] }, "a": 2 }', 'The name "a" is there twice: line 2, column 23.'],
     ['a name twice in an inner object', '{"a":[{"b":1,"b":1}]}', 'The name "b" is there twice: line 1, column 14.'],
     ['a name twice, once escaped', '{"a":1,"\\u0061":2}', 'The name "a" is there twice: line 1, column 8.'],

@@ -1,7 +1,7 @@
 import { type Browser, chromium } from 'playwright-core'
 import { CHROMIUM } from '../run/needs.ts'
 
-export type { Browser, Page } from 'playwright-core'
+export type { Browser, Page, Route } from 'playwright-core'
 
 const QUIET = [
   '--no-sandbox',

@@ -1,5 +1,6 @@
 // Dialogs. The browser's own element holds the focus inside, closes on Escape and gives the focus back.
 import { html, nothing, render } from '../lit.js'
+import { toastFailure } from './toast.js'
 
 /**
  * Opens a dialog; resolves with the value that it was closed with, undefined after Escape.
@@ -19,6 +20,8 @@ export function openDialog(title, content) {
       dialog.remove()
       resolve(result)
     })
+    // A browser that was refused once closes at the next Escape all the same, unless the key itself is refused.
+    for (const type of ['cancel', 'keydown']) dialog.addEventListener(type, keepWhileBusy)
     const close = (/** @type {Result | undefined} */ value) => {
       result = value
       dialog.close()
@@ -26,6 +29,33 @@ export function openDialog(title, content) {
     render(html`<h2>${title}</h2>${content(close)}`, dialog)
     dialog.showModal()
   })
+}
+
+/** @param {Event} event */
+function keepWhileBusy(event) {
+  const { ariaBusy } = /** @type {Element} */ (event.currentTarget)
+  const isDismissal = !(event instanceof KeyboardEvent) || event.key === 'Escape'
+  if (ariaBusy === 'true' && isDismissal) event.preventDefault()
+}
+
+/**
+ * Does the work of a dialog, which the reader cannot dismiss meanwhile. Resolves with whether it was done; a failure is
+ * shown in `problem`, or as a toast where another page has closed the dialog.
+ * @param {HTMLElement} problem @param {() => Promise<unknown>} work
+ */
+export async function workOf(problem, work) {
+  const dialog = /** @type {HTMLElement} */ (problem.closest('dialog'))
+  dialog.ariaBusy = 'true'
+  problem.textContent = ''
+  try {
+    return (await work()) !== false
+  } catch (error) {
+    if (dialog.isConnected) problem.textContent = error instanceof Error ? error.message : String(error)
+    else toastFailure(error)
+    return false
+  } finally {
+    dialog.ariaBusy = null
+  }
 }
 
 /** Closes the open dialogs, as the session that they belong to has ended. */

@@ -1,6 +1,6 @@
 // Forms in dialogs: fields, the checked JSON editor, and the failure of the request beside them.
 import { html, nothing } from '../lit.js'
-import { openDialog } from './dialog.js'
+import { openDialog, workOf } from './dialog.js'
 import { checkJson, showJsonProblem } from './json-editor.js'
 import { toast } from './toast.js'
 
@@ -30,27 +30,22 @@ import { toast } from './toast.js'
 
 /**
  * Opens a form; resolves with whether it was submitted. `submit` gets booleans of checkboxes, parsed JSON, else texts.
- * Its failure is shown in the dialog, which stays open.
+ * Its failure is shown in the dialog, which stays open, as it does where `submit` resolves with false.
  * @param {Form} form
  */
 export async function formDialog({ title, text = nothing, fields, action, submit, done, isDangerous = false }) {
-  const isDone = await openDialog(title, (/** @type {(result?: boolean) => void} */ close) => {
+  let outcome = Promise.resolve(false)
+  await openDialog(title, (close) => {
     const onSubmit = async (/** @type {SubmitEvent} */ event) => {
       event.preventDefault()
       const form = /** @type {HTMLFormElement} */ (event.currentTarget)
-      const values = valuesOf(form, fields)
+      const values = isBusy(form) ? undefined : valuesOf(form, fields)
       if (values === undefined) return
-      const [button, problem] = [form.querySelector('[type=submit]'), form.querySelector('p.error')]
-      button?.setAttribute('disabled', '')
-      if (problem) problem.textContent = ''
-      try {
-        await submit(values)
-        close(true)
-      } catch (error) {
-        if (problem) problem.textContent = error instanceof Error ? error.message : String(error)
-      } finally {
-        button?.removeAttribute('disabled')
-      }
+      outcome = workOf(/** @type {HTMLElement} */ (form.querySelector('p.error')), () => submit(values))
+      if (await outcome) close()
+    }
+    const cancel = (/** @type {Event} */ { currentTarget }) => {
+      if (!isBusy(/** @type {Element} */ (currentTarget))) close()
     }
     return html`
       ${text === nothing ? nothing : html`<p>${text}</p>`}
@@ -58,14 +53,19 @@ export async function formDialog({ title, text = nothing, fields, action, submit
         ${fields.map(fieldOf)}
         <p class="error" role="alert"></p>
         <div class="actions">
-          <button type="button" class="quiet" @click=${() => close(false)}>Cancel</button>
+          <button type="button" class="quiet" @click=${cancel}>Cancel</button>
           <button type="submit" class=${isDangerous ? 'danger' : 'primary'}>${action}</button>
         </div>
       </form>`
   })
+  // Another page can close the dialog while the request runs.
+  const isDone = await outcome
   if (isDone && done) toast(done)
-  return isDone === true
+  return isDone
 }
+
+/** @param {Element} part */
+const isBusy = (part) => part.closest('dialog')?.ariaBusy === 'true'
 
 /** @param {Field} field */
 function fieldOf(field) {

@@ -27,7 +27,8 @@ export function showParts(page, parts, draw) {
         failure(error, () => fill(name, part)),
       )
     }
-    page.show(draw(contents))
+    // A late answer to an earlier call would draw what that one knew.
+    if (shown.get(page) === contents) page.show(draw(contents))
   }
   page.show(draw(contents))
   for (const [name, part] of Object.entries(parts)) void fill(name, part)

@@ -1,47 +1,49 @@
 // Searches and filters: each is a parameter of the address, so that a link and the way back have it too.
 import { html } from '../lit.js'
 import { go, present } from '../router.js'
+import { failure } from './parts.js'
+import { pager } from './table.js'
 
 /** @typedef {import('../page.js').Page} Page */
 /** @typedef {string | { value: string, label: string }} Choice */
+/** @typedef {{ name: string, label: string, hint?: string, options?: readonly Choice[], empty?: string }} Filter */
 
 /**
- * Goes to the first page of the list with other parameters.
- * @param {Page} page
- * @param {Record<string, string>} changes
+ * Fields of a list, those with options as choices. Only the button and Enter apply them: keys that move through the
+ * options change nothing else.
+ * @param {Page} page @param {readonly Filter[]} filters
  */
-function change({ query }, changes) {
-  const { cursor: _cursor, page: _page, ...others } = Object.fromEntries(query)
-  go(present().path, { ...others, ...changes })
-}
-
-/** @param {Page} page @param {{ name: string, label: string, hint?: string }} field */
-export const searchField = (page, { name, label, hint = '' }) => html`
+export const filterForm = ({ query }, filters) => html`
   <form role="search" class="search" @submit=${(/** @type {SubmitEvent} */ event) => {
     event.preventDefault()
-    const form = /** @type {HTMLFormElement} */ (event.currentTarget)
-    change(page, { [name]: String(new FormData(form).get(name) ?? '').trim() })
+    const values = new FormData(/** @type {HTMLFormElement} */ (event.currentTarget))
+    const given = filters.map(({ name }) => [name, String(values.get(name)).trim()])
+    // The first page of the list with other parameters.
+    const { cursor: _cursor, page: _page, ...others } = Object.fromEntries(query)
+    go(present().path, { ...others, ...Object.fromEntries(given) })
   }}>
-    <label>${label}
-      <input type="search" name=${name} .value=${page.query.get(name) ?? ''} placeholder=${hint} autocomplete="off" spellcheck="false">
-    </label>
-    <button type="submit" class="quiet">Search</button>
+    ${filters.map((filter) => html`<label>${filter.label} ${inputOf(filter, query.get(filter.name) ?? '')}</label>`)}
+    <button type="submit" class="quiet">Apply</button>
   </form>`
 
-/** @param {Page} page @param {{ name: string, label: string, options: readonly Choice[], empty?: string }[]} fields */
-export const choices = (page, fields) => html`
-  <form class="search" @submit=${(/** @type {SubmitEvent} */ event) => event.preventDefault()}>
-    ${fields.map(({ name, label, options, empty = 'All' }) => {
-      const chosen = page.query.get(name) ?? ''
-      const entries = options.map((option) => (typeof option === 'string' ? { value: option, label: option } : option))
-      return html`
-        <label>${label}
-          <select name=${name} @change=${(/** @type {Event} */ event) =>
-            change(page, { [name]: /** @type {HTMLSelectElement} */ (event.currentTarget).value })}>
-            ${[{ value: '', label: empty }, ...entries].map(
-              (entry) => html`<option value=${entry.value} ?selected=${entry.value === chosen}>${entry.label}</option>`,
-            )}
-          </select>
-        </label>`
-    })}
-  </form>`
+/** @param {Filter} filter @param {string} value */
+function inputOf({ name, hint = '', options, empty = 'All' }, value) {
+  if (options === undefined) {
+    return html`<input type="search" name=${name} .value=${value} placeholder=${hint} autocomplete="off" spellcheck="false">`
+  }
+  const entries = options.map((option) => (typeof option === 'string' ? { value: option, label: option } : option))
+  const isListed = value === '' || entries.some((entry) => entry.value === value)
+  const all = [{ value: '', label: empty }, ...entries, ...(isListed ? [] : [{ value, label: value }])]
+  return html`
+    <select name=${name}>
+      ${all.map((entry) => html`<option value=${entry.value} .selected=${entry.value === value}>${entry.label}</option>`)}
+    </select>`
+}
+
+/**
+ * Draws a list that was asked for, or says why it is not there. The filters beside it stay, to be corrected.
+ * @template Answer
+ * @param {Page} page @param {Promise<Answer>} list @param {(answer: Answer) => unknown} draw
+ */
+export const listOf = (page, list, draw) =>
+  list.then(draw, (error) => html`${failure(error, page.reload)}${pager(page, undefined)}`)

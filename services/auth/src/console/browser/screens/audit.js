@@ -2,6 +2,7 @@
 import { api } from '../api.js'
 import { openDialog } from '../kit/dialog.js'
 import { badge, button, json, time } from '../kit/parts.js'
+import { listOf } from '../kit/search.js'
 import { pager, table } from '../kit/table.js'
 import { toastFailure } from '../kit/toast.js'
 import { html, nothing } from '../lit.js'
@@ -22,16 +23,9 @@ export const audit = {
   async open(page) {
     const [query, from, before] = ['query', 'from', 'before'].map((name) => page.query.get(name) ?? '')
     const filter = /** @type {Filter} */ ({ query, from, before })
-    // Shown first, so that a refused filter can be changed.
-    const show = (/** @type {unknown} */ list) => page.show(html`${filters(filter)}${list}`)
-    const { body, next } = await api
-      .list('/admin/audit', { ...filter, cursor: page.query.get('cursor'), limit: PER_PAGE })
-      .catch((error) => {
-        if (error.status === 400) show(html`<p role="alert">${error.message}</p>`)
-        else throw error
-        return { body: undefined, next: undefined }
-      })
-    if (body) show(html`${entriesTable(body)}${pager(page, next)}`)
+    const asked = api.list('/admin/audit', { ...filter, cursor: page.query.get('cursor'), limit: PER_PAGE })
+    const list = await listOf(page, asked, ({ body, next }) => html`${entriesTable(body)}${pager(page, next)}`)
+    page.show(html`${filters(filter)}${list}`)
   },
 }
 
@@ -43,7 +37,7 @@ function filters(filter) {
       <label>Search in
         <select name="scope">
           ${Object.entries(SCOPES).map(
-            ([value, label]) => html`<option value=${value} ?selected=${value === scope}>${label}</option>`,
+            ([value, label]) => html`<option value=${value} .selected=${value === scope}>${label}</option>`,
           )}
         </select>
       </label>

@@ -1,7 +1,7 @@
 // Messages: mails and SMS with their state, why they failed, and sending them again.
 import { api } from '../api.js'
 import { badge, button, time } from '../kit/parts.js'
-import { choices, searchField } from '../kit/search.js'
+import { filterForm, listOf } from '../kit/search.js'
 import { pager, table } from '../kit/table.js'
 import { act } from '../kit/toast.js'
 import { html, nothing } from '../lit.js'
@@ -22,20 +22,27 @@ export const messages = {
   title: 'Messages',
   inMenu: true,
   async open(page) {
-    const { user_id: userId, ...filter } = Object.fromEntries(page.query)
-    const [{ body, next }, kinds] = await Promise.all([
-      api.list('/admin/messages', { user_id: userId, ...filter, limit: PER_PAGE }),
+    const query = { ...Object.fromEntries(page.query), limit: PER_PAGE }
+    const userId = page.query.get('user_id')
+    const [kinds, list] = await Promise.all([
       listKinds(),
+      listOf(page, api.list('/admin/messages', query), (answer) => rowsOf(page, answer)),
     ])
     page.show(html`
       <div class="bar">
-        ${searchField(page, { name: 'address', label: 'Address', hint: 'Whole address or number' })}
-        ${choices(page, [
+        ${filterForm(page, [
+          { name: 'address', label: 'Address', hint: 'Whole address or number' },
           { name: 'state', label: 'State', options: STATES },
           { name: 'kind', label: 'Kind', options: kinds.map((value) => ({ value, label: words(value) })) },
         ])}
       </div>
       ${userId ? html`<p>To ${userLink(userId)} alone. <a href=${link('/messages')}>All messages</a></p>` : nothing}
+      ${list}`)
+  },
+}
+
+/** @param {Page} page @param {{ body: any, next: Record<string, string> | undefined }} answer */
+const rowsOf = (page, { body, next }) => html`
       ${table({
         label: 'Messages',
         rows: body.messages,
@@ -50,9 +57,7 @@ export const messages = {
           { head: 'Actions', cell: (message) => (message.state === 'failed' ? retryButton(page, message) : '–') },
         ],
       })}
-      ${pager(page, next)}`)
-  },
-}
+      ${pager(page, next)}`
 
 /** @type {Record<string, 'good' | 'bad' | 'plain'>} */
 const KINDS_OF_STATES = { sent: 'good', failed: 'bad' }

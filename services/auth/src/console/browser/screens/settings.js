@@ -1,7 +1,7 @@
 // Settings: effective values, where they come from, and what to review. They change by environment and restart.
 import { api } from '../api.js'
 import { badge, section } from '../kit/parts.js'
-import { choices, searchField } from '../kit/search.js'
+import { filterForm } from '../kit/search.js'
 import { table } from '../kit/table.js'
 import { html, nothing } from '../lit.js'
 
@@ -27,8 +27,10 @@ export const settings = {
       ${findings('Warnings', warnings)}
       ${findings('To review', review)}
       <div class="bar">
-        ${searchField(page, { name: 'name', label: 'Search', hint: 'Part of a name or a meaning' })}
-        ${choices(page, [{ name: 'show', label: 'Show', options: SHOWN }])}
+        ${filterForm(page, [
+          { name: 'name', label: 'Search', hint: 'Part of a name or a meaning' },
+          { name: 'show', label: 'Show', options: SHOWN },
+        ])}
       </div>
       ${table({
         label: 'Settings',

@@ -1,7 +1,7 @@
 // Providers: built-in ones, those of the settings, and those that are added here.
 import { api } from '../../api.js'
 import { badge, button, copyable } from '../../kit/parts.js'
-import { choices } from '../../kit/search.js'
+import { filterForm } from '../../kit/search.js'
 import { table } from '../../kit/table.js'
 import { html } from '../../lit.js'
 import { link } from '../../router.js'
@@ -18,7 +18,7 @@ export const providers = {
     const rows = all.filter((/** @type {any} */ each) => show !== 'enabled' || each.enabled)
     page.show(html`
       <div class="bar">
-        ${choices(page, [{ name: 'show', label: 'Show', options: [{ value: 'enabled', label: 'Enabled' }] }])}
+        ${filterForm(page, [{ name: 'show', label: 'Show', options: [{ value: 'enabled', label: 'Enabled' }] }])}
         <div class="actions">${button('Add a provider', create, 'primary')}</div>
       </div>
       ${table({

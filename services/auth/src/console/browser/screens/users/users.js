@@ -2,10 +2,10 @@
 import { api } from '../../api.js'
 import { formDialog } from '../../kit/form.js'
 import { badge, button, plain, time } from '../../kit/parts.js'
-import { choices, searchField } from '../../kit/search.js'
+import { filterForm, listOf } from '../../kit/search.js'
 import { pager, table } from '../../kit/table.js'
 import { toast } from '../../kit/toast.js'
-import { html, nothing } from '../../lit.js'
+import { html } from '../../lit.js'
 import { go, link } from '../../router.js'
 import { session } from '../../session.js'
 import { nameOf, statesOf } from './user-names.js'
@@ -28,29 +28,20 @@ export const users = {
     }
     const query = { filter, cursor: page.query.get('cursor'), limit: PER_PAGE, sort: 'created_at desc' }
     const audience = audienceOf(page)
-    const { body, next } = await api.list('/admin/users', query, audience)
+    const [empty, ...options] = session().audiences
+    const list = await listOf(page, api.list('/admin/users', query, audience), (answer) => rowsOf(page, answer))
     page.show(html`
       <div class="bar">
-        ${searchField(page, { name: 'filter', label: 'Search', hint: 'Address, number, name or id' })}
-        ${audienceChoice(page)}
+        ${filterForm(page, [
+          { name: 'filter', label: 'Search', hint: 'Address, number, name or id' },
+          ...(options.length > 0 ? [{ name: 'aud', label: 'Audience', options, empty }] : []),
+        ])}
         <div class="actions">
           ${button('Invite', () => invite(audience))}
           ${button('Create user', () => create(audience), 'primary')}
         </div>
       </div>
-      ${table({
-        label: 'Users',
-        rows: body.users,
-        empty: filter ? `No user has “${filter}” in an address, number or name.` : 'There are no users yet.',
-        columns: [
-          { head: 'User', cell: (user) => html`<a href=${link(`/users/${user.id}`)}>${nameOf(user)}</a>` },
-          { head: 'Name', cell: ({ user_metadata: data }) => plain(data.full_name ?? data.name) ?? '–' },
-          { head: 'State', cell: (user) => statesOf(user).map(({ text, kind }) => badge(text, kind)) },
-          { head: 'Last sign-in', cell: (user) => time(user.last_sign_in_at) },
-          { head: 'Created', cell: (user) => time(user.created_at) },
-        ],
-      })}
-      ${pager(page, next)}`)
+      ${list}`)
   },
 }
 
@@ -63,10 +54,23 @@ function audienceOf({ query }) {
   return aud ? { 'x-jwt-aud': aud } : {}
 }
 
-/** @param {Page} page */
-function audienceChoice(page) {
-  const [empty, ...options] = session().audiences
-  return options.length === 0 ? nothing : choices(page, [{ name: 'aud', label: 'Audience', options, empty }])
+/** @param {Page} page @param {{ body: any, next: Record<string, string> | undefined }} answer */
+function rowsOf(page, { body, next }) {
+  const filter = page.query.get('filter')
+  return html`
+      ${table({
+        label: 'Users',
+        rows: body.users,
+        empty: filter ? `No user has “${filter}” in an address, number or name.` : 'There are no users yet.',
+        columns: [
+          { head: 'User', cell: (user) => html`<a href=${link(`/users/${user.id}`)}>${nameOf(user)}</a>` },
+          { head: 'Name', cell: ({ user_metadata: data }) => plain(data.full_name ?? data.name) ?? '–' },
+          { head: 'State', cell: (user) => statesOf(user).map(({ text, kind }) => badge(text, kind)) },
+          { head: 'Last sign-in', cell: (user) => time(user.last_sign_in_at) },
+          { head: 'Created', cell: (user) => time(user.created_at) },
+        ],
+      })}
+      ${pager(page, next)}`
 }
 
 /** @param {Record<string, string>} audience */
