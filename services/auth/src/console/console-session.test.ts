@@ -22,6 +22,7 @@ test('an administrator acts under their own name, and the audit log says that it
   expect((await admin.call('GET', '/console/session')).body).toEqual({
     user: { id: admin.userId, name: admin.email },
     audiences: ['authenticated', 'other'],
+    admin_roles: ['service_role', 'supabase_admin'],
     capabilities: { trusted_devices: true },
   })
   const { userId } = await service.signedIn()

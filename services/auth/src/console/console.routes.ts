@@ -41,7 +41,8 @@ export const consoleRoutes: FastifyPluginAsyncTypebox<Parts> = async (app, { dep
     if (!admin) throw apiError('no_authorization')
     const user = { id: admin.id, name: admin.email ?? admin.phone ?? admin.id }
     const capabilities = { trusted_devices: config.mfa.trustedDevices.ttlSeconds > 0 }
-    return { user, audiences: config.jwt.audiences, capabilities }
+    const { audiences, adminRoles } = config.jwt
+    return { user, audiences, admin_roles: adminRoles, capabilities }
   })
 
   app.get('/console/sign-in', hidden, async (request, reply) => {

@@ -1,4 +1,5 @@
 import { accessibilityFaults } from '@services/common/testing/http/accessibility'
+import type { Route } from '@services/common/testing/http/browser'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { totpCode } from '../../test/second-factors.ts'
 import { type ConsoleBrowser, startConsoleBrowser } from './testing/console-browser.ts'
@@ -73,6 +74,8 @@ describe('the console', { tags: 'chromium' }, () => {
     await page.getByRole('searchbox', { name: 'Search' }).focus()
     await page.keyboard.type('Kay B')
     await page.keyboard.press('Enter')
+    // The result takes the focus to the heading: a link that has it before would lose it.
+    await page.locator('h1:focus').waitFor()
     await page.locator('tbody tr').first().getByText('Kay Board').waitFor()
     await press('link', 'keys@example.com')
     const heading = page.getByRole('heading', { level: 1, name: 'keys@example.com' })
@@ -85,8 +88,15 @@ describe('the console', { tags: 'chromium' }, () => {
     await page.keyboard.press('Escape')
     await dialog.waitFor({ state: 'detached' })
     await press('button', 'Ban')
+    const requested = Promise.withResolvers<Route>()
+    await page.route(`**/admin/users/${id}`, requested.resolve, { times: 1 })
     await dialog.getByRole('button', { name: 'Ban' }).focus()
     await page.keyboard.press('Enter')
+    const request = await requested.promise
+    for (const key of ['Escape', 'Escape', 'Enter']) await page.keyboard.press(key)
+    await dialog.getByRole('button', { name: 'Cancel' }).press('Enter')
+    expect(await dialog.count(), 'while the request runs').toBe(1)
+    await request.continue()
     await page.getByRole('status').getByText('User banned').waitFor()
     await page.getByRole('button', { name: 'Lift the ban' }).waitFor()
     expect(await page.evaluate('document.activeElement.textContent')).toBe('Lift the ban')
@@ -98,6 +108,8 @@ describe('the console', { tags: 'chromium' }, () => {
     await page.getByText('This is not valid JSON').waitFor()
     await page.keyboard.press('Tab')
     await page.getByRole('button', { name: 'Save' }).press('Enter')
+    await editor.fill('{ "full_name": "Kay", "full_name": "Bea" }')
+    await page.getByText('The name "full_name" is there twice').waitFor()
     await editor.fill('{ "full_name": "Kay" }')
     await page.getByRole('button', { name: 'Save' }).press('Enter')
     await page.getByRole('status').getByText('Metadata saved').waitFor()
@@ -171,22 +183,79 @@ describe('the console', { tags: 'chromium' }, () => {
     expect(complaints).toEqual([])
   })
 
-  test('a part of a user that is slow or fails keeps no act away', async () => {
+  test('the rights of an administrator are shown and taken as they are held, after a question', async () => {
+    const { page, open, admin } = await console_.openConsole()
+    const { id } = await userNamed('Held', 'held@example.com')
+    await console_.service.put(`/admin/users/${id}`, { app_metadata: { role: 'service_role' } }, console_.service.admin)
+    const roles = async () => {
+      const { role, app_metadata } = await read(id)
+      return [role, app_metadata.role]
+    }
+    await open(`/users/${id}`, 'held@example.com')
+    const mark = page.getByRole('main').getByText('administrator', { exact: true })
+    await mark.waitFor()
+    await page.getByRole('button', { name: 'Change' }).click()
+    const role = page.getByRole('textbox', { name: 'Role', exact: true })
+    const metadata = page.getByRole('textbox', { name: 'Role in the metadata of the application' })
+    expect([await role.inputValue(), await metadata.inputValue()]).toEqual(['authenticated', 'service_role'])
+    await role.fill('supabase_admin')
+    await metadata.fill('')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('User saved').waitFor()
+    expect(await roles()).toEqual(['supabase_admin', undefined])
+
+    await page.getByRole('button', { name: 'Change' }).click()
+    await role.fill('authenticated')
+    await page.getByRole('button', { name: 'Save' }).click()
+    const question = page.getByRole('dialog', { name: 'Take the rights of held@example.com?' })
+    await question.getByText('If no administrator is left, only the command admin create makes one again.').waitFor()
+    await question.getByRole('button', { name: 'Cancel' }).click()
+    expect([await roles(), await role.inputValue()]).toEqual([['supabase_admin', undefined], 'authenticated'])
+    await page.getByRole('button', { name: 'Save' }).click()
+    await question.getByRole('button', { name: 'Take them' }).click()
+    await mark.waitFor({ state: 'detached' })
+    expect(await roles()).toEqual(['authenticated', undefined])
+
+    await open(`/users/${admin.userId}`, admin.email)
+    await page.getByRole('button', { name: 'Change' }).click()
+    await role.fill('authenticated')
+    await page.getByRole('button', { name: 'Save' }).click()
+    const own = page.getByRole('dialog', { name: 'Give up your own rights?' })
+    await own.getByText('the console closes for you at once').waitFor()
+    await own.getByRole('button', { name: 'Give them up' }).click()
+    await page.getByRole('alert').getByText('This account is not an administrator.').waitFor()
+  })
+
+  test('a part of a user that is slow or fails keeps no act away, nor shows what was before', async () => {
     const { id } = await userNamed('Parts', 'parts@example.com')
     const { page } = await console_.openConsole()
+    const slow: Route[] = []
     await page.route('**/admin/audit?*', (route) => route.fulfill({ status: 504, json: { message: 'Too slow' } }))
-    await page.route('**/admin/messages?*', () => {})
+    await page.route('**/admin/messages?*', (route) => void slow.push(route))
     await page.goto(`${console_.url}/console#/users/${id}`)
     const audit = page.getByRole('region', { name: 'Audit' })
     await audit.getByText('Too slow').waitFor()
     await page.getByRole('region', { name: 'Sessions' }).getByText('The user is signed in nowhere.').waitFor()
+    // The page asks for its parts again after each act.
+    const after = async (name: string, act: () => Promise<void>) => {
+      const failed = page.waitForResponse('**/admin/audit?*')
+      await act()
+      await failed
+      await page.getByRole('button', { name, exact: true }).waitFor()
+    }
     await page.getByRole('button', { name: 'Ban', exact: true }).click()
-    await page.getByRole('dialog').getByRole('button', { name: 'Ban' }).click()
-    await page.getByRole('button', { name: 'Lift the ban' }).click()
-    await page.getByRole('button', { name: 'Ban', exact: true }).waitFor()
+    await after('Lift the ban', () => page.getByRole('dialog').getByRole('button', { name: 'Ban' }).click())
+    await after('Ban', () => page.getByRole('button', { name: 'Lift the ban' }).click())
+    const answer = (kind: string) => ({ json: { messages: [{ kind, channel: 'mail', state: 'sent' }] } })
+    await slow[1]?.fulfill(answer('while_banned'))
+    await slow[2]?.fulfill(answer('newest'))
+    await page.getByText('newest (mail)').waitFor()
+    await slow[0]?.fulfill(answer('oldest'))
     await page.unroute('**/admin/audit?*')
     await audit.getByRole('button', { name: 'Try again' }).click()
     await audit.getByText('user_modified').first().waitFor()
+    expect(await page.getByText('newest (mail)').count()).toBe(1)
+    expect(await page.getByRole('button', { name: 'Lift the ban' }).count()).toBe(0)
   })
 
   test('a session that was ended elsewhere leads to the sign-in and back to the same page', async () => {

@@ -2,7 +2,13 @@
 import { api } from './api.js'
 
 /** @typedef {{ trusted_devices: boolean }} Capabilities */
-/** @typedef {{ user: { id: string, name: string }, audiences: string[], capabilities: Capabilities }} Session */
+/**
+ * @typedef {object} Session
+ * @property {{ id: string, name: string }} user
+ * @property {string[]} audiences
+ * @property {string[]} admin_roles Roles that make a user an administrator.
+ * @property {Capabilities} capabilities
+ */
 
 /** @type {Session | undefined} */
 let known

@@ -1,10 +1,11 @@
 // One user with everything about it: account, sessions, factors, passkeys, devices, identities, messages, audit.
 import { api } from '../../api.js'
 import { showParts } from '../../kit/late-parts.js'
-import { badge, button, copyable, facts, json, section, time } from '../../kit/parts.js'
+import { badge, button, copyable, facts, json, plain, section, time } from '../../kit/parts.js'
 import { pager, table } from '../../kit/table.js'
 import { html, nothing } from '../../lit.js'
 import { session } from '../../session.js'
+import { isAdministrator } from './admin-role.js'
 import {
   ban,
   deleteUser,
@@ -72,7 +73,10 @@ export const oneUser = {
       page,
       parts,
       ({ sessions, passkeys, devices, messages, audit }) => html`
-        <p class="badges">${statesOf(user).map(({ text, kind }) => badge(text, kind))}</p>
+        <p class="badges">
+          ${isAdministrator(user) ? badge('administrator', 'warn') : nothing}
+          ${statesOf(user).map(({ text, kind }) => badge(text, kind))}
+        </p>
         ${accountOf(page, user)}
         ${sessions}
         ${factorsOf(page, user)}
@@ -98,6 +102,7 @@ const accountOf = (page, user) =>
       ['Phone number', user.phone && html`+${user.phone} ${confirmation(user.phone_confirmed_at)}`],
       ['Requested phone number', user.new_phone && `+${user.new_phone}`],
       ['Role', user.role],
+      ['Role in the metadata', plain(user.app_metadata.role)],
       ['Audience', user.aud],
       ['Password', user.has_password === undefined ? undefined : user.has_password ? 'set' : 'none'],
       ['Banned until', isBanned(user) && time(user.banned_until)],

@@ -5,6 +5,8 @@ import { download } from '../../kit/download.js'
 import { formDialog } from '../../kit/form.js'
 import { act } from '../../kit/toast.js'
 import { go } from '../../router.js'
+import { session } from '../../session.js'
+import { confirmLoss } from './admin-role.js'
 import { changesOf, ownMember, saverOf } from './save-user.js'
 import { nameOf } from './user-names.js'
 
@@ -101,10 +103,12 @@ export async function editMetadata(page, user, kind) {
     action: 'Save',
     submit: async ({ metadata }) => {
       const changes = changesOf(before, metadata)
-      if (Object.keys(changes).length === 0) return
+      if (Object.keys(changes).length === 0) return true
+      if (!(await confirmLoss(user, { [kind]: metadata }))) return false
       const touched = (/** @type {User} */ current) =>
         Object.fromEntries(Object.keys(changes).map((name) => [name, ownMember(current[kind], name)]))
       await save({ [kind]: changes }, touched)
+      return true
     },
     done: 'Metadata saved',
   })
@@ -115,6 +119,7 @@ export async function editMetadata(page, user, kind) {
 export async function editUser(page, user) {
   const save = saverOf(user)
   const phone = user.phone && `+${user.phone}`
+  const appRole = typeof user.app_metadata.role === 'string' ? user.app_metadata.role : ''
   const isDone = await formDialog({
     title: `Change ${nameOf(user)}`,
     text: 'Changes apply at once, without a mail. Make sure that the new address belongs to the user.',
@@ -138,13 +143,19 @@ export async function editUser(page, user) {
         label: 'Role',
         value: user.role,
         required: true,
-        hint: 'An admin role gives all rights over users',
+        hint: `Part of access tokens. These give all rights over users: ${session().admin_roles.join(', ')}`,
+      },
+      {
+        name: 'app_role',
+        label: 'Role in the metadata of the application',
+        value: appRole,
+        hint: 'The same roles open the console from here, whatever the role above is. Empty removes it.',
       },
     ],
     action: 'Save',
     submit: async (given) => {
       const before = {
-        ...{ email: user.email, phone, role: user.role },
+        ...{ email: user.email, phone, role: user.role, app_role: appRole },
         ...{ email_confirm: 'email_confirmed_at' in user, phone_confirm: 'phone_confirmed_at' in user },
       }
       const changes = changesOf(before, given)
@@ -152,14 +163,19 @@ export async function editUser(page, user) {
       for (const channel of ['email', 'phone']) {
         if (changes[channel]) changes[`${channel}_confirm`] = given[`${channel}_confirm`]
       }
-      if (Object.keys(changes).length === 0) return
-      await save(changes, ({ email, phone, role, email_confirmed_at, phone_confirmed_at }) => ({
+      if (Object.keys(changes).length === 0) return true
+      const { app_role: newRole, ...others } = changes
+      const body = { ...others, ...(newRole !== undefined && { app_metadata: { role: newRole || null } }) }
+      if (!(await confirmLoss(user, body))) return false
+      await save(body, ({ email, phone, role, app_metadata, email_confirmed_at, phone_confirmed_at }) => ({
         ...('email' in changes && { email }),
         ...('phone' in changes && { phone }),
         ...('role' in changes && { role }),
+        ...('app_role' in changes && { 'app_metadata.role': app_metadata.role }),
         ...('email_confirm' in changes && { email_confirmed_at }),
         ...('phone_confirm' in changes && { phone_confirmed_at }),
       }))
+      return true
     },
     done: 'User saved',
   })
