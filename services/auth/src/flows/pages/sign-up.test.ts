@@ -217,6 +217,7 @@ test('where the site is the account page, links of any request lead there, and n
     true,
     undefined,
   ])
+  expect(page.links).not.toHaveProperty('Back to the application')
   await at.close()
 })
 

@@ -232,7 +232,7 @@ ${hiddenFields({ ...flow, c: given.c, ...fields, proof })}${body}</form>
           carry: { ...openCarried(key, given.c, pageSecretsOf(request, isSecure), deps.now()), ...carry },
         }),
       /** Asks to sign in, and leads back to this page. */
-      toSignIn: (): FastifyReply => reply.redirect(`${base}/ui/sign-in?${new URLSearchParams({ next: path })}`, 303),
+      toSignIn: (): FastifyReply => reply.redirect(link('/ui/sign-in', { next: path }), 303),
 
       show({ body, problem = problemSoFar, news, status = reply.statusCode, ...page }: ShownVisit): FastifyReply {
         const above = [problem && notice('problem', problem), news && notice('news', news)]
@@ -246,6 +246,8 @@ ${hiddenFields({ ...flow, c: given.c, ...fields, proof })}${body}</form>
       leave,
       /** The application's address, or the site where none is permitted. */
       target: (): string => targetOf(config, flow),
+      /** Whether that is a page of ours, as where there is no application. */
+      staysHere: (): boolean => ownPath(config, targetOf(config, flow)) !== undefined,
       /** Public address of an endpoint, for navigations of the browser. */
       apiAddress: (endpoint: string): string => `${externalBase(request, config)}${endpoint}`,
 

@@ -76,6 +76,12 @@ test('each page asks to sign in and comes back, in both languages, and shows a n
   expect((await openPage(browser, '/ui/account')).text).toContain('&lt;img src=x')
 })
 
+test('an application that leads to a page gets its user back, also after a sign-in', async ({ service }) => {
+  const app = 'https://site.example/settings'
+  const { page } = await signedIn(service, `/ui/account?redirect_to=${encodeURIComponent(app)}`)
+  expect(page.links['Back to the application']).toBe(app)
+})
+
 test('a name is saved, and the back button shows the present one', async ({ service }) => {
   const { browser, auth } = await signedIn(service)
   const page = await openPage(browser, '/ui/account/name')

@@ -37,7 +37,7 @@ export const overviewPage = accountPage({
       body: [
         html`<nav aria-label="${words.settings}"><ul class="rows">
 ${rows.map(row)}</ul></nav>
-<p class="links"><a href="${visit.target()}">${words.toApplication}</a> <a href="${visit.link('/ui/sign-out')}">${words.signOut}</a></p>
+<p class="links">${!visit.staysHere() && html`<a href="${visit.target()}">${words.toApplication}</a> `}<a href="${visit.link('/ui/sign-out')}">${words.signOut}</a></p>
 `,
       ],
     })
