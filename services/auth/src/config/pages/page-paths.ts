@@ -1,5 +1,8 @@
 /** Page that the links of mails and providers lead back to, for sign-ins that begin on our pages. */
 export const ARRIVAL_PATH = '/ui/arrive'
 
+/** Account of the signed-in user, with its parts below. */
+export const ACCOUNT_PATH = '/ui/account'
+
 /** Page between the link of a mail and its effect, for links that lead back to our pages. */
 export const CONFIRM_PATH = '/ui/confirm'

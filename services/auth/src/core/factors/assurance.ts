@@ -17,5 +17,9 @@ export const hasProvenSecondFactor = (session: { aal: Aal; amr: readonly AmrEntr
   session.aal !== 'aal1' && (!beganWithDevice(session) || session.amr.some(({ method }) => isSecondProof(method)))
 
 /** Recovery codes do not count: they are deleted with the last factor that they replace. */
-export const hasVerifiedFactor = ({ factors }: { factors: FactorJson[] | null }): boolean =>
+export const hasVerifiedFactor = ({ factors }: { factors?: FactorJson[] | null }): boolean =>
   factors?.some(({ status, factor_type: type }) => status === 'verified' && type !== 'recovery_code') ?? false
+
+/** Whether a session still needs the user's second factor. */
+export const lacksFactor = (user: { factors?: FactorJson[] | null }, aal: string): boolean =>
+  aal === 'aal1' && hasVerifiedFactor(user)

@@ -1,14 +1,32 @@
 import type { Kysely, Transaction } from 'kysely'
-import type { DB } from '../../db/tables.ts'
+import type { Aal, DB } from '../../db/tables.ts'
 import { noteChange } from '../../db/watched-users.ts'
 import { apiError } from '../../errors.ts'
 import { type Actor, type AuditDeps, type AuditLog, audit } from '../audit/audit.ts'
 import { endTokens } from '../users/end-tokens.ts'
 import { lockUser } from '../users/users.store.ts'
+import { type AcceptDeps, findAcceptedSession } from './accepted-session.ts'
 import { endSessionAndDevices, endSessions } from './end-sessions.store.ts'
+import { renewSession } from './raise-session.store.ts'
 import type { SessionLimits } from './session-limits.ts'
 
 type EndDeps = AuditDeps & { db: Kysely<DB>; config: { sessions: SessionLimits } }
+
+/**
+ * Renews a browser's session by a sign-in there that no client has tokens of: its proofs count, and its session ends.
+ * Undefined when the sign-in has to stay: the session has ended or was replaced before, or has a lower level.
+ */
+export const renewBySignIn = (
+  { db, config: { sessions }, now }: AcceptDeps & { db: Kysely<DB> },
+  named: { userId: string; sessionId: string; newerId: string },
+): Promise<{ aal: Aal } | undefined> =>
+  db.transaction().execute(async (trx) => {
+    await lockUser(trx, named.userId)
+    // The sign-in has replaced it where one session is valid.
+    const limits = { ...sessions, singlePerUser: false }
+    const isLive = await findAcceptedSession({ config: { sessions: limits }, now }, trx, named)
+    return isLive ? renewSession(trx, named, sessions) : undefined
+  })
 
 type Owner = Pick<Actor, 'id' | 'email' | 'phone'>
 

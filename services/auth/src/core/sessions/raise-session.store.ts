@@ -1,8 +1,10 @@
 import { type RawBuilder, sql, type Transaction } from 'kysely'
 import { deleteSessions } from '../../db/ended-sessions.store.ts'
-import type { AmrEntry, DB } from '../../db/tables.ts'
+import type { Aal, AmrEntry, DB } from '../../db/tables.ts'
 import { noteChange } from '../../db/watched-users.ts'
+import { TRUSTED_DEVICE } from '../amr/second-methods.ts'
 import { type Choice, endingDevices } from '../trusted-devices/trusted-devices.store.ts'
+import type { SessionLimits } from './session-limits.ts'
 
 export interface Raise {
   sessionId: string
@@ -30,6 +32,38 @@ export function raiseSession(trx: Transaction<DB>, { sessionId, userId, method, 
     .where('user_id', '=', userId)
     .returning(['id', 'aal', 'amr', 'refresh_counter'])
     .executeTakeFirst()
+}
+
+/** Methods that renew no session: they prove an address that was new to the user, or nothing. */
+const RENEWING_NONE: readonly string[] = ['email_change', 'phone_change', TRUSTED_DEVICE]
+
+/**
+ * Gives a session the proofs of a newer one of the user, with their times, and ends the newer one. Undefined when that
+ * has a higher level, or when sessions between them have replaced the first. The refresh token stays: an application
+ * may share it.
+ */
+export async function renewSession(
+  trx: Transaction<DB>,
+  { userId, sessionId, newerId }: { userId: string; sessionId: string; newerId: string },
+  { singlePerUser }: Pick<SessionLimits, 'singlePerUser'>,
+): Promise<{ aal: Aal } | undefined> {
+  const sessions = sql.table('sessions')
+  const proofs = sql`(select coalesce(jsonb_agg(proof), '[]') from jsonb_array_elements(newer.amr) proof
+    where proof ->> 'method' <> all (${RENEWING_NONE}::text[]))`
+  const isReplaced = sql`exists (select from ${sessions} between where between.user_id = ${userId}::uuid
+    and (between.created_at, between.id) > (renewed.created_at, renewed.id)
+    and (between.created_at, between.id) < (newer.created_at, newer.id))`
+  const { rows } = await sql<{ aal: Aal }>`
+    update ${sessions} renewed set amr = ${proofs} || (
+      select coalesce(jsonb_agg(entry), '[]') from jsonb_array_elements(renewed.amr) entry
+      where not exists (select from jsonb_array_elements(${proofs}) proof where proof -> 'method' = entry -> 'method'))
+    from ${sessions} newer
+    where renewed.id = ${sessionId}::uuid and newer.id = ${newerId}::uuid
+      and renewed.user_id = ${userId}::uuid and newer.user_id = ${userId}::uuid
+      and newer.aal <= renewed.aal ${singlePerUser ? sql`and not ${isReplaced}` : sql``}
+    returning renewed.aal`.execute(trx)
+  if (rows[0]) await deleteSessions(trx, sql`id = ${newerId}::uuid`)
+  return rows[0]
 }
 
 /** Ends the user's other aal1 sessions, which have proven less, and these trusted devices. */

@@ -8,8 +8,8 @@ import { hiddenFields } from '@services/common/pages/forms'
 import { notice } from '@services/common/pages/notices'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { decodeJwt } from 'jose'
-import { ARRIVAL_PATH } from '../../config/pages/page-paths.ts'
-import { hasVerifiedFactor } from '../../core/factors/assurance.ts'
+import { ACCOUNT_PATH, ARRIVAL_PATH } from '../../config/pages/page-paths.ts'
+import { lacksFactor } from '../../core/factors/assurance.ts'
 import { deriveKey } from '../../core/keys/derive-key.ts'
 import { MAX_TARGET_LENGTH } from '../../core/redirects/allow-list-patterns.ts'
 import type { SessionBody } from '../../core/sessions/issue-tokens.ts'
@@ -31,6 +31,7 @@ import { type Carried, openCarried, PAGE_SECONDS, sealCarried } from './carried.
 import { type Flow, readFlow, toApplication } from './flow.ts'
 import { addressWithSession, sessionForApplication, targetOf } from './hand-over.ts'
 import { openPasskeyOffer, PASSKEY_PATH } from './passkey-offer.ts'
+import { takeSession } from './take-session.ts'
 
 type Fields = Readonly<Record<string, string>>
 
@@ -104,19 +105,22 @@ export function openVisits(app: FastifyInstance, deps: Deps) {
     const leave = (location: string): FastifyReply =>
       isPost ? leaveTo(config, request, reply, location) : sendTo(config, request, reply, { location, status: 303 })
 
+    const take = (session: SessionBody, { isShared = false } = {}): Promise<string> =>
+      takeSession(deps, sessions, { request, reply }, session, { isShared })
+
     /**
      * Signs this browser in with the session of an API answer. Leads to the second factor if the user has one, else to
      * `next`, else to the application; a passkey may be offered before.
      */
     async function signedIn(session: SessionBody): Promise<FastifyReply> {
-      const claims = decodeJwt<{ session_id: string; aal: string; amr: AmrEntry[] }>(session.access_token)
-      sessions.begin(reply, { userId: session.user.id, sessionId: claims.session_id })
+      const claims = decodeJwt<{ session_id: string; amr: AmrEntry[] }>(session.access_token)
       // The sign-in that was asked for.
       flow.prompt = undefined
-      if (lacksFactor(session.user.factors as FactorJson[] | undefined, claims.aal)) return goTo('/ui/factor')
-      if (flow.next !== undefined) return reply.redirect(link(flow.next, { next: undefined }), 303)
       // A site that is a page of ours needs no tokens: the cookie is enough.
       const own = ownPath(config, targetOf(config, flow))
+      const aal = await take(session, { isShared: !(flow.next ?? own ?? '').startsWith(ACCOUNT_PATH) })
+      if (lacksFactor({ factors: session.user.factors as FactorJson[] }, aal)) return goTo('/ui/factor')
+      if (flow.next !== undefined) return reply.redirect(link(flow.next, { next: undefined }), 303)
       if (own !== undefined) return reply.redirect(base + own, 303)
       if (await passkeyOffer.isDue(request, session.user.id, claims.amr)) {
         passkeyOffer.note(reply)
@@ -215,7 +219,7 @@ ${hiddenFields({ ...flow, c: given.c, ...fields, proof })}${body}</form>
        * Leads a user on who is signed in here already, as `signedIn` does. The application gets a session of its own.
        */
       async continueAs(caller: BrowserCaller): Promise<FastifyReply> {
-        if (lacksFactor(caller.user.factors, caller.session.aal)) return goTo('/ui/factor')
+        if (lacksFactor(caller.user, caller.session.aal)) return goTo('/ui/factor')
         if (flow.next !== undefined) return reply.redirect(link(flow.next, { next: undefined }), 303)
         return signedIn(await sessionForApplication(deps, request.log, caller, clientOf(request, config)))
       },
@@ -242,6 +246,8 @@ ${hiddenFields({ ...flow, c: given.c, ...fields, proof })}${body}</form>
         })
       },
 
+      /** Takes the session of an API answer into this browser, which shows its own page next. */
+      take,
       signedIn,
       leave,
       /** The application's address, or the site where none is permitted. */
@@ -278,10 +284,6 @@ ${hiddenFields({ ...flow, c: given.c, ...fields, proof })}${body}</form>
 /** Path of a page of ours at its public address, below that of the service. */
 const ownPath = ({ server: { externalUrl } }: Deps['config'], target: string): string | undefined =>
   target.startsWith(`${externalUrl}/ui/`) ? target.slice(externalUrl.length) : undefined
-
-/** Whether a session still needs the user's second factor. */
-const lacksFactor = (factors: FactorJson[] | null | undefined, aal: string) =>
-  aal === 'aal1' && hasVerifiedFactor({ factors: factors ?? null })
 
 const textsOf = (values: unknown): Fields =>
   Object.fromEntries(

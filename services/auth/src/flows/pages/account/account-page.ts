@@ -2,6 +2,7 @@
 // that needs a fresh proof leads to it and back. A change is answered by 303 to the page of the state after it. So a
 // second press, the back button and another tab show the present. Tests: account.test.ts.
 import { type Html, type HtmlValue, html } from '@services/common/html'
+import { ACCOUNT_PATH } from '../../../config/pages/page-paths.ts'
 import type { Config } from '../../../config.ts'
 import { hasVerifiedFactor } from '../../../core/factors/assurance.ts'
 import type { Answer, Page } from '../../../http/hosted/answer-pages.ts'
@@ -13,7 +14,7 @@ import { accountWords } from '../../../words/pages/account/overview.ts'
 
 type Refused = Extract<ApiAnswer, { ok: false }>
 
-export const ACCOUNT = '/ui/account'
+export const ACCOUNT = ACCOUNT_PATH
 
 /** A visit of the signed-in user. */
 export interface Own {

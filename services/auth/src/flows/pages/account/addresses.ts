@@ -2,8 +2,8 @@
 // the old address must agree, both get a code.
 import { html } from '@services/common/html'
 import { button, field } from '@services/common/pages/forms'
-import { decodeJwt } from 'jose'
 import { shownEmail } from '../../../adapters/mail/email-address.ts'
+import type { SessionBody } from '../../../core/sessions/issue-tokens.ts'
 import type { UserBody } from '../../../core/users/user-shape.ts'
 import { fill } from '../../../words/language.ts'
 import { addressWords } from '../../../words/pages/account/addresses.ts'
@@ -41,7 +41,7 @@ async function change(own: Own, channel: Channel, isRemoval: boolean) {
   return done(own, isPending ? words.sent : visit.words(accountWords).saved)
 }
 
-/** Takes the code of one address. The confirmation begins a session, which a signed-in browser does not need. */
+/** Takes the code of one address. The confirmation begins a session, which renews the one that is there. */
 async function confirm(own: Own) {
   const { visit } = own
   const { type, to = '', code = '' } = visit.form
@@ -49,17 +49,15 @@ async function confirm(own: Own) {
   const isPhone = type === 'phone_change'
   const address = isPhone ? { phone: to } : { email: to }
   const body = { type: isPhone ? 'phone_change' : 'email_change', ...address, token: code.trim() }
-  const answer = await visit.api<{ access_token?: string }>('POST', '/verify', body)
+  const answer = await visit.api<SessionBody | { msg: string }>('POST', '/verify', body)
   if (!answer.ok) {
     const user = await own.api<UserBody>('GET', '/user')
     // Confirmed by the first press of two, or in another tab.
     const isOver = user.ok && (isPhone ? user.body.new_phone : user.body.new_email) === undefined
     return isOver ? done(own) : refused(own, answer, (problem) => showAddresses(own, problem))
   }
-  const { access_token: token } = answer.body
-  if (token === undefined) return done(own, words.agreed)
-  const { session_id: begun } = decodeJwt<{ session_id: string }>(token)
-  if (begun !== own.caller.session.id) await own.api('DELETE', `/user/sessions/${begun}`)
+  if (!('access_token' in answer.body)) return done(own, words.agreed)
+  await visit.take(answer.body)
   return done(own, words.confirmed)
 }
 

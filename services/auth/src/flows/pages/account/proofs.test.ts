@@ -1,0 +1,171 @@
+// Proofs that account pages ask for: they renew the session that is there. The pages themselves: account.test.ts.
+import { perFile } from '@services/common/testing/per-file'
+import { test as base, describe, expect } from 'vitest'
+import { enrollTotp, refresh, totpCode, verifyTotp } from '../../../../test/second-factors.ts'
+import { codeIn, fragmentOf, startTestService, type TestService } from '../../../../test/service.ts'
+import { openPage, type SeenPage, send } from '../testing/pages.ts'
+
+const test = base.extend<object & { service: TestService; single: TestService }>({
+  service: perFile(() => startTestService(SETTINGS)),
+  single: perFile(() => startTestService({ ...SETTINGS, AUTH_SESSIONS_SINGLE_PER_USER: 'true' })),
+})
+
+const SETTINGS = {
+  AUTH_HOSTED_PAGES_ENABLED: 'true',
+  AUTH_SELF_DELETION_ENABLED: 'true',
+  AUTH_URI_ALLOW_LIST: 'https://app.example/**',
+}
+const PASSWORD = 'correct horse'
+const QUARTER = { seconds: 15 * 60 + 1 }
+const TO_APP = '/ui/sign-in?redirect_to=https%3A%2F%2Fapp.example%2F'
+
+type Browser = ReturnType<TestService['otherBrowser']>
+let count = 0
+
+async function typePassword(browser: Browser, page: SeenPage, email: string) {
+  const password = await send(browser, page, { address: email })
+  return send(browser, password, { password: PASSWORD })
+}
+
+/** A browser that has signed in for an application, which has tokens of the same session. */
+async function withApplication(service: TestService) {
+  const email = `proof-${++count}@example.com`
+  const { userId } = await service.signedIn(email, PASSWORD)
+  await service.deps.db.deleteFrom('sessions').where('user_id', '=', userId).execute()
+  const browser = service.otherBrowser()
+  const handedOver = await typePassword(browser, await openPage(browser, TO_APP), email)
+  return { userId, email, browser, refreshToken: fragmentOf(handedOver).refresh_token ?? '' }
+}
+
+const sessionsOf = ({ deps }: TestService, userId: string) =>
+  deps.db.selectFrom('sessions').select(['id', 'aal', 'amr']).where('user_id', '=', userId).execute()
+
+const methodsOf = (session: { amr: readonly { method: string }[] } | undefined) =>
+  session?.amr.map(({ method }) => method)
+
+/** Takes the browser from a page that demands a proof to the page that asks for it. */
+async function askedForProof(service: TestService, browser: Browser) {
+  service.clock.advance(QUARTER)
+  const asked = await send(browser, await openPage(browser, '/ui/account/export'))
+  expect(asked.title).toBe('Confirm that it is you')
+  return asked
+}
+
+for (const setting of ['service', 'single'] as const) {
+  test(`a proof by the password renews the session, which the application keeps (${setting})`, async ({
+    service: shared,
+    single,
+  }) => {
+    const service = { service: shared, single }[setting]
+    const { userId, browser, refreshToken } = await withApplication(service)
+    const [before] = await sessionsOf(service, userId)
+    const asked = await askedForProof(service, browser)
+    const back = await send(browser, asked, { password: PASSWORD })
+    expect(back.title).toBe('Download your data')
+    expect((await send(browser, back)).headers['content-disposition']).toContain('account.json')
+    const [after, ...others] = await sessionsOf(service, userId)
+    expect(others).toEqual([])
+    expect(after).toMatchObject({ id: before?.id, aal: 'aal1' })
+    expect(after?.amr).toEqual([{ method: 'password', timestamp: Math.floor(service.clock.now().getTime() / 1000) }])
+    expect(await refresh(service, refreshToken)).toMatchObject({ status: 200 })
+  })
+}
+
+test('a proof by the other way in renews the session too, and both ways are known of it', async ({ service }) => {
+  const { userId, email, browser } = await withApplication(service)
+  const asked = await askedForProof(service, browser)
+  const other = await openPage(browser, asked.links['Sign in again in another way'] ?? '')
+  const code = await send(
+    browser,
+    await send(browser, other, { address: email }),
+    {},
+    { press: 'Send me a code instead' },
+  )
+  const back = await send(browser, code, { code: codeIn((await service.mailbox.waitFor(email)).text) })
+  expect(back.title).toBe('Download your data')
+  const sessions = await sessionsOf(service, userId)
+  expect(sessions.map(methodsOf)).toEqual([['otp', 'password']])
+})
+
+test('two presses of a proof at once leave one session', async ({ service }) => {
+  const { userId, browser } = await withApplication(service)
+  const asked = await askedForProof(service, browser)
+  const pages = await Promise.all([1, 2].map(() => send(browser, asked, { password: PASSWORD })))
+  expect(pages.map(({ title }) => title)).toEqual(['Download your data', 'Download your data'])
+  expect(await sessionsOf(service, userId)).toHaveLength(1)
+})
+
+test('a proof keeps the second factor of the session, and lends it to no other', async ({ service }) => {
+  const { userId, email, browser } = await withApplication(service)
+  const { body } = await service.post('/token?grant_type=password', { email, password: PASSWORD })
+  const user = { auth: { authorization: `Bearer ${body.access_token}` } }
+  const totp = await enrollTotp(service, user)
+  await verifyTotp(service, user, totp)
+  // The first proof of a factor has ended the session of the browser.
+  const factor = await typePassword(browser, await openPage(browser, '/ui/account'), email)
+  service.clock.advance({ seconds: 30 })
+  await send(browser, factor, { code: totpCode(totp.secret, service.clock.now()) })
+  const asked = await askedForProof(service, browser)
+  expect((await send(browser, asked, { password: PASSWORD })).title).toBe('Download your data')
+  const sessions = await sessionsOf(service, userId)
+  expect(sessions.map(({ aal }) => aal)).toEqual(['aal2', 'aal2'])
+})
+
+test('a proof where the session has ended meanwhile is a sign-in', async ({ service }) => {
+  const { userId, email, browser } = await withApplication(service)
+  const asked = await askedForProof(service, browser)
+  const other = await openPage(browser, asked.links['Sign in again in another way'] ?? '')
+  const password = await send(browser, other, { address: email })
+  await service.deps.db.deleteFrom('sessions').where('user_id', '=', userId).execute()
+  expect((await send(browser, password, { password: PASSWORD })).title).toBe('Download your data')
+  expect(await sessionsOf(service, userId)).toHaveLength(1)
+})
+
+test('a sign-in of another user leaves the session of the first', async ({ service }) => {
+  const [first, second] = [await withApplication(service), await withApplication(service)]
+  const asked = await askedForProof(service, first.browser)
+  const other = await openPage(first.browser, asked.links['Sign in again in another way'] ?? '')
+  await typePassword(first.browser, other, second.email)
+  expect((await openPage(first.browser, '/ui/account')).text).toContain(second.email)
+  const [kept] = await sessionsOf(service, first.userId)
+  expect(kept?.amr[0]?.timestamp).toBeLessThan(service.clock.now().getTime() / 1000 - QUARTER.seconds + 1)
+})
+
+describe('a confirmed address, where one session is valid,', () => {
+  const change = async (service: TestService) => {
+    const own = await withApplication(service)
+    const fresh = `fresh-proof-${count}@example.com`
+    const pending = await send(own.browser, await openPage(own.browser, '/ui/account/addresses'), { email: fresh })
+    expect(pending.news).toContain('on its way')
+    const mails = await Promise.all([own.email, fresh].map((to) => service.mailbox.waitFor(to)))
+    return { ...own, fresh, pending, mails }
+  }
+  const isSignedIn = async (service: TestService, { browser, userId, fresh, refreshToken }: Changed) => {
+    expect((await openPage(browser, '/ui/account')).text).toContain(fresh)
+    const sessions = await sessionsOf(service, userId)
+    // A confirmation proves a mailbox, and no person: it renews no proof.
+    expect(sessions.map(methodsOf)).toEqual([['password']])
+    expect(await refresh(service, refreshToken)).toMatchObject({ status: 200 })
+  }
+  type Changed = Awaited<ReturnType<typeof change>>
+
+  test('by its codes leaves browser and application signed in', async ({ single }) => {
+    const changed = await change(single)
+    let page = changed.pending
+    for (const { to, text } of changed.mails) {
+      const forms = page.forms.filter(({ fields }) => fields.to === to[0])
+      page = await send(changed.browser, { ...page, forms }, { code: codeIn(text) })
+    }
+    expect(page.news).toBe('The address is confirmed.')
+    await isSignedIn(single, changed)
+  })
+
+  test('by its links leaves browser and application signed in', async ({ single }) => {
+    const changed = await change(single)
+    for (const { text } of changed.mails) {
+      const [, link = ''] = /https:\/\/auth\.example(\/ui\/confirm\?\S+)/.exec(text) ?? []
+      expect(await send(changed.browser, await openPage(changed.browser, link))).toMatchObject({ title: 'Addresses' })
+    }
+    await isSignedIn(single, changed)
+  })
+})
