@@ -31,17 +31,7 @@ test('/docs has our name and icon, fits phones, and loads nothing inline and not
 /** Operations that the document leaves out, besides the pages of /docs and their files. */
 const UNDOCUMENTED = [
   // Pages and what they consist of.
-  ...[
-    'GET /',
-    'GET /clip.js',
-    'GET /delete.js',
-    'GET /embed.js',
-    'GET /favicon.ico',
-    'GET /favicon.svg',
-    'GET /home.js',
-    ...['elements', 'follow', 'problems', 'progress', 'result', 'upload'].map((name) => `GET /home/${name}.js`),
-  ],
-  ...['GET /gif/:id/delete', 'GET /trim.js'],
+  ...['GET /', 'GET /assets/*', 'GET /embed.js', 'GET /favicon.ico', 'GET /favicon.svg', 'GET /gif/:id/delete'],
   'GET /openapi.json',
   'GET /robots.txt',
   // Preflights of browsers, which send them by themselves.

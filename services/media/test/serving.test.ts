@@ -337,6 +337,22 @@ describe('pages', () => {
     }
   })
 
+  test.for(['/', '/gif/ID', '/gif/ID/delete'])(
+    'the scripts of %s and their imports are allowed by its policy, and kept for ever',
+    async (path, { service, id }) => {
+      const { text, headers } = await service.get(path.replace('ID', id))
+      const [, allowed = ''] = /script-src ([^;]+)/.exec(headers.get('content-security-policy') ?? '') ?? []
+      const left = [...text.matchAll(/<script type="module" src="([^"]+)"/g)].map(([, src = '']) => src)
+      expect(left).not.toEqual([])
+      for (const address of left) {
+        expect(allowed.split(' ').some((source) => address.startsWith(source))).toBe(true)
+        const script = await service.get(address.replace('https://media.example', ''))
+        expect(script.headers.get('cache-control')).toBe('public, max-age=31536000, immutable')
+        left.push(...[...script.text.matchAll(/ from '([^']+)'/g)].map(([, to = '']) => new URL(to, address).href))
+      }
+    },
+  )
+
   test('crawlers may read pages and files, and are kept from the API', async ({ service }) => {
     const { status, headers, text } = await service.get('/robots.txt')
     expect([status, headers.get('content-type')]).toEqual([200, 'text/plain; charset=utf-8'])

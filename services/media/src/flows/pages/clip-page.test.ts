@@ -32,7 +32,7 @@ describe('every state', () => {
     for (const { name, attributes } of elements) {
       expect(Object.keys(attributes).filter((key) => key.startsWith('on') || key === 'style')).toEqual([])
       if (name === 'script' && attributes.type !== 'application/ld+json') {
-        expect(attributes.src).toMatch(/^https:\/\/clips\.example\/clip\.js\?v=\w+$/)
+        expect(attributes.src).toMatch(/^https:\/\/clips\.example\/assets\/clip\.js\?v=\w+$/)
       }
     }
     expect(elements.filter(({ name }) => name === 'style')).toHaveLength(1)
@@ -243,7 +243,7 @@ describe('policy', () => {
     const hash = createHash('sha256').update(css).digest('base64')
     expect(clipPage(clipWith()).policy).toBe(
       `default-src 'none'; style-src 'sha256-${hash}'; img-src https://clips.example/favicon.svg https://files.example; ` +
-        'media-src https://files.example; script-src https://clips.example/clip.js; ' +
+        'media-src https://files.example; script-src https://clips.example/assets/clip.js; ' +
         "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     )
   })

@@ -5,24 +5,23 @@ import { type ClipView, formatSeconds, titleOf } from '../../core/clip-views/cli
 import { elementSnippet, embedSize, embedSnippet } from '../../core/clip-views/embed-snippet.ts'
 import { creditOf } from '../../core/clips/credit.ts'
 import { FIRST_KINDS } from '../../db/tables.ts'
-import { htmlDocument, type Page, readScript, styleOf } from './document.ts'
+import { mediaDocument, type Page, styleOf } from './document.ts'
 import { headTags } from './head-tags.ts'
 import { player, playerSources, refreshTag } from './player.ts'
 import { clipPageCss } from './styles.ts'
-
-export const CLIP_SCRIPT = readScript('clip.js')
 
 const style = styleOf(clipPageCss)
 
 /** The page at /gif/{id}, for all states of a clip. */
 export const clipPage = (clip: ClipView): Page =>
-  htmlDocument({
+  mediaDocument({
     title: `${titleOf(clip)} · ${clip.siteName}`,
     siteUrl: clip.siteUrl,
-    head: html`${refreshTag(clip)}${headTags(clip)}${clip.isShowable && script(clip)}`,
+    isIndexed: true,
+    head: html`${refreshTag(clip)}${headTags(clip)}`,
     style,
     ...playerSources(clip),
-    scripts: [`${clip.siteUrl}clip.js`],
+    modules: clip.isShowable ? ['clip.js'] : [],
     body: html`<header><a href="${clip.siteUrl}">${clip.siteName}</a></header>
 <main>
 <article class="clip">
@@ -40,10 +39,9 @@ ${tagList(clip)}${clip.isShowable && share(clip)}${clip.state === 'failed' && on
 
 /** The page at the URL of an unknown or deleted clip. */
 export const missingPage = ({ message, siteName, siteUrl }: Missing): Page =>
-  htmlDocument({
+  mediaDocument({
     title: `${message} · ${siteName}`,
     siteUrl,
-    noindex: true,
     style,
     body: html`<header><a href="${siteUrl}">${siteName}</a></header>
 <main>
@@ -76,9 +74,6 @@ function credit({ attribution }: ClipView): Html | false {
 function tagList({ tags }: ClipView): Html | false {
   return tags.length > 0 && html`<ul class="tags">${tags.map((tag) => html`<li dir="auto">${tag}</li>`)}</ul>\n`
 }
-
-const script = ({ siteUrl }: ClipView): Html =>
-  html`<script src="${new URL(CLIP_SCRIPT.path.slice(1), siteUrl).href}" defer></script>\n`
 
 const onward = ({ siteUrl }: ClipView): Html => html`<a class="onward" href="${siteUrl}">Add another clip</a>`
 

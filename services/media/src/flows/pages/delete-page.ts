@@ -1,8 +1,6 @@
 import { html } from '@services/common/html'
-import { htmlDocument, type Page, readScript, type Site, siteHeader, styleOf } from './document.ts'
+import { mediaDocument, type Page, type Site, siteHeader, styleOf } from './document.ts'
 import { sitePageCss } from './styles.ts'
-
-export const DELETE_SCRIPT = readScript('delete.js')
 
 const style = styleOf(`${sitePageCss}
 #delete { min-height: 2.75rem; margin-top: 1rem; padding: .5rem 1.125rem; border: 0; border-radius: 10px; background: #b3261e; color: #fff; font: inherit; font-weight: 600; cursor: pointer }
@@ -14,13 +12,11 @@ const style = styleOf(`${sitePageCss}
  */
 export function deletePage(site: Site, id: string): Page {
   const siteUrl = `${site.baseUrl}/`
-  return htmlDocument({
+  return mediaDocument({
     title: `Delete a clip · ${site.name}`,
     siteUrl,
-    noindex: true,
-    head: html`<script src="${new URL(DELETE_SCRIPT.path.slice(1), siteUrl).href}" defer></script>\n`,
     style,
-    scripts: [`${siteUrl}delete.js`],
+    modules: ['delete.js'],
     connects: true,
     body: html`${siteHeader(site)}
 <main>

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto'
-import { readdirSync, readFileSync } from 'node:fs'
-import { posix } from 'node:path'
-import { type Html, html, raw, toText } from '@services/common/html'
+import { type Html, html, raw } from '@services/common/html'
+import { openAssets } from '@services/common/pages/assets'
+import { type Document, htmlDocument } from '@services/common/pages/document'
 import type { Config } from '../../config.ts'
 
 export const ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="8" fill="#1d5fd6"/><path d="M12.5 9.6v12.8a1 1 0 0 0 1.5.9l10.4-6.4a1 1 0 0 0 0-1.8L14 8.7a1 1 0 0 0-1.5.9z" fill="#fff"/></svg>`
 
-/** Browsers without a link to the icon request the second path. */
-export const ICON_PATHS = ['/favicon.svg', '/favicon.ico'] as const
+/** Files of pages, served below /assets/. */
+export const assets = openAssets([new URL('assets/', import.meta.url)], { 'favicon.svg': () => ICON })
 
 /** A page and its Content-Security-Policy. */
 export interface Page {
@@ -15,23 +15,23 @@ export interface Page {
   policy: string
 }
 
-interface Document {
-  title: string
+interface MediaDocument extends Pick<Document, 'title' | 'isIndexed' | 'body'> {
   /** Base URL with a slash at its end. */
   siteUrl: string
   /** True for a page that any page may frame; it is always dark. */
   isFramed?: boolean
-  noindex?: boolean
   /** Links, scripts and meta tags. */
   head?: Html
   style: Style
   /** A second stylesheet, which may hold pictures as data: URLs. */
   placeholder?: string | undefined
-  body: Html
   /** URLs of pictures and videos, and of their redirects, which the policy covers, too. */
   files?: readonly (string | undefined)[]
+  /** Modules of assets/, by name. */
+  modules?: readonly string[]
   /**
-   * URLs of scripts without their queries, which a policy cannot have. A slash at the end stands for all in a folder.
+   * URLs of other scripts that the page loads, without their queries, which a policy cannot have. A slash at the end
+   * stands for all in a folder.
    */
   scripts?: readonly string[]
   /** Only target of forms, without its query, which a policy cannot have. */
@@ -42,26 +42,17 @@ interface Document {
   showsLocal?: boolean
 }
 
-export function htmlDocument(document: Document): Page {
-  const { title, siteUrl, isFramed, noindex, head, body } = document
+/** A page whose stylesheet is in its head: a visitor sees it after one request, and most visitors see only one. */
+export function mediaDocument(document: MediaDocument): Page {
+  const { title, siteUrl, isFramed, isIndexed, head, modules = [], body } = document
   const styles = [document.style, ...(document.placeholder ? [styleOf(document.placeholder)] : [])]
-  // Read by the browser before the styles.
-  const colorScheme = isFramed ? 'dark' : 'light dark'
-  const markup = html`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="${colorScheme}">
-${noindex && html`<meta name="robots" content="noindex">\n`}<title>${title}</title>
-<link rel="icon" href="${iconUrl(siteUrl)}" type="image/svg+xml">
-${head}${styles.map(({ css }) => html`<style>${raw(css)}</style>\n`)}</head>
-<body>
-${body}
-</body>
-</html>
-`
-  return { html: toText(markup), policy: policyOf(document, styles) }
+  const markup = htmlDocument({
+    ...{ language: 'en', title, isIndexed, body },
+    colorScheme: isFramed ? 'dark' : 'light dark',
+    icon: iconUrl(siteUrl),
+    head: html`${head}${modules.map((name) => html`<script type="module" src="${siteUrl}assets/${assets.address(name)}"></script>\n`)}${styles.map(({ css }) => html`<style>${raw(css)}</style>\n`)}`,
+  })
+  return { html: markup, policy: policyOf(document, styles) }
 }
 
 /**
@@ -69,8 +60,9 @@ ${body}
  * restyle anything. A framed page has no `frame-ancestors`. `*` would allow less, because it excludes the file:, app:
  * and capacitor: pages of desktop and mobile applications (CSP 3, 6.7.2.8).
  */
-function policyOf(document: Document, styles: Style[]): string {
-  const { siteUrl, isFramed, placeholder, files = [], scripts = [], formTarget, connects, showsLocal } = document
+function policyOf(document: MediaDocument, styles: Style[]): string {
+  const { siteUrl, isFramed, placeholder, files = [], modules = [], formTarget, connects, showsLocal } = document
+  const scripts = [...modules.map((name) => `${siteUrl}assets/${name}`), ...(document.scripts ?? [])]
   const origins = [...new Set(files.filter((url) => url !== undefined).map((url) => new URL(url).origin))]
   return [
     "default-src 'none'",
@@ -97,25 +89,6 @@ export const styleOf = (css: string): Style => ({
   css,
   source: `'sha256-${createHash('sha256').update(css).digest('base64')}'`,
 })
-
-/** A script; `path` changes with its text and with the modules that it imports, so that no cache serves an old one. */
-export interface Script {
-  name: string
-  text: string
-  path: string
-}
-
-export function readScript(name: string): Script {
-  const source = readFileSync(new URL(`assets/${name}`, import.meta.url), 'utf8')
-  const text = source.replace(/(?<= from ')\.\/[\w/-]+\.js(?=')/g, (module) => `${module}?${queryOf(name, module)}`)
-  return { name, text, path: `/${name}?v=${createHash('sha256').update(text).digest('hex').slice(0, 12)}` }
-}
-
-const queryOf = (importer: string, module: string) =>
-  readScript(posix.join(posix.dirname(importer), module)).path.split('?')[1]
-
-export const readScripts = (folder: string): Script[] =>
-  readdirSync(new URL(`assets/${folder}`, import.meta.url)).map((name) => readScript(`${folder}/${name}`))
 
 export type Site = Pick<Config['site'], 'name' | 'baseUrl'>
 

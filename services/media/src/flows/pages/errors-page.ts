@@ -1,6 +1,6 @@
 import type { ErrorCatalogue } from '@services/common/errors'
 import { html } from '@services/common/html'
-import { htmlDocument, type Page, type Site, siteHeader, styleOf } from './document.ts'
+import { mediaDocument, type Page, type Site, siteHeader, styleOf } from './document.ts'
 import { sitePageCss } from './styles.ts'
 
 const style = styleOf(`${sitePageCss}
@@ -16,9 +16,10 @@ export function errorsPage(site: Site, catalogue: ErrorCatalogue): Page {
     ([code, { status, message }]) =>
       html`<dt id="${code}"><code>${code}</code><span>${status}</span></dt>\n<dd>${message}</dd>\n`,
   )
-  return htmlDocument({
+  return mediaDocument({
     title: `Errors · ${site.name}`,
     siteUrl: `${site.baseUrl}/`,
+    isIndexed: true,
     style,
     body: html`${siteHeader(site)}
 <main>

@@ -1,12 +1,8 @@
 import { html, raw } from '@services/common/html'
 import type { Config } from '../../config.ts'
 import { fileDialogTypes, namesInWords } from '../../db/source-types.ts'
-import { htmlDocument, type Page, readScript, readScripts, siteHeader, styleOf } from './document.ts'
+import { mediaDocument, type Page, siteHeader, styleOf } from './document.ts'
 import { homePageCss } from './styles.ts'
-
-const HOME_SCRIPT = readScript('home.js')
-const TRIM_SCRIPT = readScript('trim.js')
-export const HOME_SCRIPTS = [HOME_SCRIPT, TRIM_SCRIPT, ...readScripts('home')]
 
 const style = styleOf(homePageCss)
 
@@ -23,15 +19,13 @@ export function homePage(
   const megabytes = Math.floor(maxBytes / 1024 ** 2)
   const seconds = maxSeconds === 1 ? '1 second' : `${maxSeconds} seconds`
   const limits = `${namesInWords(types, 'or')}, up to ${seconds}${megabytes > 0 ? ` and ${megabytes} MB` : ''}`
-  return htmlDocument({
+  return mediaDocument({
     title: `Add a clip · ${site.name}`,
     siteUrl: `${site.baseUrl}/`,
-    noindex: true,
-    head: html`<script src="${site.baseUrl}${HOME_SCRIPT.path}" type="module"></script>
-<script src="${site.baseUrl}${TRIM_SCRIPT.path}" type="module"></script>\n`,
     style,
     files: [site.filesBaseUrl, site.filesRedirectUrl],
-    scripts: ['home.js', 'trim.js', 'home/'].map((name) => `${site.baseUrl}/${name}`),
+    modules: ['home.js', 'trim.js'],
+    scripts: [`${site.baseUrl}/assets/home/`],
     showsLocal: true,
     connects: true,
     body: html`${siteHeader(site)}

@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { ApiError } from '@services/common/errors'
 import { withHeaders } from '@services/common/http/route-schema'
+import { serveAssets } from '@services/common/pages/serve-assets'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { findShownClip } from '../../core/clip-access/find-public-clip.ts'
@@ -12,24 +13,15 @@ import { apiError, ERRORS_PATH, errorCatalogue } from '../../errors.ts'
 import { acceptsHtml } from '../../http/accepts-html.ts'
 import { cacheOfClip, isKnown } from '../../http/etag.ts'
 import { errorResponses, HtmlPage, linkQuery, PageOrError } from '../../http/shapes.ts'
-import { CLIP_SCRIPT, clipPage, type Missing, missingPage } from './clip-page.ts'
-import { DELETE_SCRIPT, deletePage } from './delete-page.ts'
-import { ICON, ICON_PATHS, type Page } from './document.ts'
-import { EMBED_SCRIPT, embedPage, missingEmbed } from './embed-page.ts'
+import { clipPage, type Missing, missingPage } from './clip-page.ts'
+import { deletePage } from './delete-page.ts'
+import { assets, type Page } from './document.ts'
+import { embedPage, missingEmbed } from './embed-page.ts'
 import { errorsPage } from './errors-page.ts'
-import { HOME_SCRIPTS, homePage } from './home-page.ts'
+import { homePage } from './home-page.ts'
 
-const JAVASCRIPT = 'text/javascript; charset=utf-8'
-
-/** Texts that any page may load. */
-const STATIC = [
-  ...[...HOME_SCRIPTS, CLIP_SCRIPT, DELETE_SCRIPT, EMBED_SCRIPT].map(({ name, text }) => ({
-    path: `/${name}`,
-    type: JAVASCRIPT,
-    text,
-  })),
-  ...ICON_PATHS.map((path) => ({ path, type: 'image/svg+xml', text: ICON })),
-]
+/** Files at addresses without a version: pages of other sites load them, and browsers without a link to the icon. */
+const LASTING = { '/embed.js': 'embed.js', '/favicon.svg': 'favicon.svg', '/favicon.ico': 'favicon.svg' }
 
 const pageResponses = {
   200: withHeaders(HtmlPage, 'ETag'),
@@ -72,13 +64,16 @@ export const pageRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
     return sendPage(reply, deletePage(site, id), 'no-store')
   })
 
-  for (const { path, type, text } of STATIC) {
-    app.get(path, { schema: { hide: true } }, async (_request, reply) =>
-      reply
+  serveAssets(app, '/assets/', assets)
+  for (const [path, name] of Object.entries(LASTING)) {
+    app.get(path, { schema: { hide: true } }, async (_request, reply) => {
+      const file = assets.find(name)
+      if (!file) return reply.callNotFound()
+      return reply
         .headers({ 'cache-control': 'public, max-age=86400', 'cross-origin-resource-policy': 'cross-origin' })
-        .type(type)
-        .send(text),
-    )
+        .type(file.type)
+        .send(file.body)
+    })
   }
   app.get('/robots.txt', { schema: { hide: true } }, async (_request, reply) =>
     reply.header('cache-control', 'public, max-age=86400').type('text/plain; charset=utf-8').send(ROBOTS),
@@ -159,10 +154,7 @@ Allow: /$
 Allow: /gif/
 Allow: /embed/
 Allow: /embed.js
-Allow: /clip.js
-Allow: /home.js
-Allow: /home/
-Allow: /trim.js
+Allow: /assets/
 Allow: /f/
 Allow: /v/
 Allow: /oembed

@@ -2,7 +2,7 @@ import { html } from '@services/common/html'
 import { type ClipView, titleOf } from '../../core/clip-views/clip-view.ts'
 import { MAX_TEXT } from '../../core/reports/report-fields.ts'
 import type { ReportReason } from '../../db/tables.ts'
-import { htmlDocument, type Page, type Site, siteHeader, styleOf } from './document.ts'
+import { mediaDocument, type Page, type Site, siteHeader, styleOf } from './document.ts'
 import { homePageCss } from './styles.ts'
 
 const style = styleOf(`${homePageCss}
@@ -23,10 +23,9 @@ const REASONS: Record<ReportReason, string> = {
 /** The form by which a visitor reports a clip; works without JavaScript. */
 export function reportPage(clip: ClipView, site: Site): Page {
   const target = clip.urls.report ?? ''
-  return htmlDocument({
+  return mediaDocument({
     title: `Report ${titleOf(clip)} · ${clip.siteName}`,
     siteUrl: clip.siteUrl,
-    noindex: true,
     style,
     formTarget: target.split('?', 1)[0] as string,
     body: html`${siteHeader(site)}
@@ -57,10 +56,9 @@ ${Object.entries(REASONS).map(
 
 /** The answer to every report. */
 export const thanksPage = (site: Site): Page =>
-  htmlDocument({
+  mediaDocument({
     title: `Report received · ${site.name}`,
     siteUrl: `${site.baseUrl}/`,
-    noindex: true,
     style,
     body: html`${siteHeader(site)}
 <main>
