@@ -2,7 +2,6 @@
 import { programOf } from '@services/common/testing/run/program'
 import { runWithoutReader } from '@services/common/testing/run/without-reader'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { commands } from '../src/commands.ts'
 import { processEnvironment } from './process-environment.ts'
 import { startTestService, type TestService } from './service.ts'
 
@@ -34,6 +33,7 @@ test('one that prints nothing succeeds', async () => {
   expect(await run('messages list')).toEqual({ code: 0, stderr: '' })
 })
 
-test.for([...commands.map(({ name }) => `${name} --help`), '--help'])('so does %s', async (line) => {
+// One function prints all help, whatever the command.
+test.for(['users export --help', '--help'])('so does %s', async (line) => {
   expect(await run(line)).toEqual({ code: 141, stderr: '' })
 })

@@ -1,4 +1,4 @@
-// `test:burn-in`: runs the test files that a change touches ten times, for at most three minutes. Five runs are shaken
+// `test:burn-in`: runs the test files that a change touches ten times, for at most two minutes. Five runs are shaken
 // (fast tier) or beside busy loops (slow tier). A test that is red by chance is found by the change that brings it.
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -9,7 +9,7 @@ import { FAST_TIER, SLOW_TIER } from './tiers.ts'
 
 const RUNS = 10
 /** The whole of .ci/run ends within 25 minutes, and both tiers take most of them. */
-const MAX_MS = 3 * 60_000
+const MAX_MS = 2 * 60_000
 
 const git = (...args: string[]) =>
   execFileSync('git', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim()
