@@ -9,7 +9,9 @@ import { openShell } from './testing/shell.ts'
 
 const { settings } = inject('devServices')
 
-test('an application without pages of its own gets a session', { tags: 'chromium' }, async () => {
+test('applications without pages of their own, in a browser and on a server, get a session', {
+  tags: 'chromium',
+}, async () => {
   const guide = openGuide('sign-in-on-hosted-pages.md')
   const shell = await openShell(settings)
   onTestFinished(() => shell.close())
@@ -44,5 +46,21 @@ test('an application without pages of its own gets a session', { tags: 'chromium
   const code = new URL(page.url()).searchParams.get('code')
   const { data } = await openClient(url, storage).exchangeCodeForSession(code)
   expect(data.user).toMatchObject({ email: account.email })
+
+  // An application on a server, in the browser that is signed in by now.
+  await shell.write('server.js', guide.file('server.js', { 'https://auth.example.com': url }))
+  const { beginSignIn, finishSignIn, signOut } = await load('server.js')
+  const { location, cookie } = beginSignIn(`${application}/callback`)
+  await page.goto(location)
+  await page.getByRole('button', { name: 'Continue' }).click()
+  await page.waitForURL(`${application}/callback?code=*`)
+  const given = new URL(page.url()).searchParams.get('code')
+  const [, verifier] = /^verifier=([^;]+);/.exec(cookie) ?? []
+  const session = await finishSignIn(given, verifier)
+  expect(session).toMatchObject({ user: { email: account.email }, refresh_token: expect.any(String) })
+  expect(await finishSignIn(given, verifier)).toBeUndefined()
+  expect((await signOut(session.access_token)).status).toBe(204)
+  await page.goto(`${url}/ui/account?${new URLSearchParams({ redirect_to: `${application}/settings` })}`)
+  expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('Sign in')
   expect(guide.untaken()).toEqual([])
 })
