@@ -22,6 +22,39 @@ export async function accessibilityFaults(page: Page): Promise<string[]> {
   )
 }
 
+/**
+ * Watches the focus. In the page: its script would need the types of a document. A radio button that is not chosen is
+ * reached by the arrows of its group.
+ */
+const WATCH_FOCUS = `(() => {
+  const scope = document.querySelector('dialog[open]') ?? document.body
+  const usable = [...scope.querySelectorAll('a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex="0"]')]
+    .filter((each) => each.checkVisibility({ visibilityProperty: true }) && !each.disabled)
+    .filter((each) => each.type !== 'radio' || each.checked)
+  const reached = new Set()
+  const unmarked = new Set()
+  addEventListener('focusin', ({ target }) => {
+    reached.add(target)
+    const { outlineStyle, boxShadow } = getComputedStyle(target)
+    if (outlineStyle === 'none' && boxShadow === 'none') unmarked.add(target)
+  })
+  const named = (each) => each.outerHTML.replace(/>.*/s, '>') + each.textContent.trim().slice(0, 40)
+  globalThis.focusFaults = () => [
+    ...usable.filter((each) => !reached.has(each)).map((each) => 'not reached: ' + named(each)),
+    ...usable.filter((each) => unmarked.has(each)).map((each) => 'no visible focus: ' + named(each)),
+  ]
+  document.activeElement?.blur()
+  const parts = { date: 4, time: 4 }
+  return usable.reduce((presses, { type }) => presses + (parts[type] ?? 1), 2)
+})()`
+
+/** Lists the links, buttons and fields that the Tab key does not reach, or not visibly. In a dialog, those of it. */
+export async function keyboardFaults(page: Page): Promise<string[]> {
+  const presses = await page.evaluate<number>(WATCH_FOCUS)
+  for (let i = 0; i < presses; i++) await page.keyboard.press('Tab')
+  return page.evaluate<string[]>('focusFaults()')
+}
+
 /** Lists those of the page at /docs: as it opens, asking for a token, and with requests tried out and answered. */
 export async function accessibilityFaultsOfDocs(page: Page, url: string) {
   await page.goto(url)

@@ -1,15 +1,17 @@
 // All hosted pages in Chromium: by keyboard alone, on a narrow screen, light and dark, without scripts. They break no
-// rule of axe-core and none of the policy. A new page is an entry of PAGES.
+// rule of axe-core and none of the policy. A new page is an entry of PAGES; those of the account: account/.
 import { once } from 'node:events'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { findFreePort } from '@services/common/dev/dev-ports'
-import { accessibilityFaults } from '@services/common/testing/http/accessibility'
+import { accessibilityFaults, keyboardFaults } from '@services/common/testing/http/accessibility'
 import { type Browser, launchBrowser, type Page } from '@services/common/testing/http/browser'
 import { createFarServer } from '@services/common/testing/http/far-server'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type SecondUser, totpCode, withTotp } from '../../../test/second-factors.ts'
 import { codeIn, startTestService, type TestService } from '../../../test/service.ts'
+import { accountPages } from './account/account-pages.ts'
+import { allPages } from './all-pages.http.ts'
 
 const PASSWORD = 'correct horse'
 const ADA = 'ada@example.com'
@@ -111,11 +113,12 @@ describe('in a browser', { tags: 'chromium' }, () => {
 
   const arrived = (page: Page) => page.getByRole('heading', { name: 'Welcome' }).waitFor()
 
-  /** Each page by its heading, and how a browser comes there. */
-  const PAGES: [name: string, heading: string, open: (page: Page) => Promise<unknown>][] = [
-    ['address', 'Sign in', start],
+  /** Each page by its path and heading, and how a browser comes there. */
+  const PAGES: [name: string, path: string, heading: string, open: (page: Page) => Promise<unknown>][] = [
+    ['address', '/ui/sign-in', 'Sign in', start],
     [
       'refused address',
+      '/ui/sign-in',
       'Sign in',
       async (page) => {
         await start(page)
@@ -125,9 +128,10 @@ describe('in a browser', { tags: 'chromium' }, () => {
         await page.getByText('Please enter an email address').waitFor()
       },
     ],
-    ['password', 'Sign in', (page) => toPassword(page)],
+    ['password', '/ui/sign-in', 'Sign in', (page) => toPassword(page)],
     [
       'wrong password',
+      '/ui/sign-in',
       'Sign in',
       async (page) => {
         await toPassword(page)
@@ -138,15 +142,17 @@ describe('in a browser', { tags: 'chromium' }, () => {
     ],
     [
       'code',
+      '/ui/code',
       'Enter the code',
       async (page) => {
         await toPassword(page, 'nobody@example.com')
         await press(page, 'Send me a code instead')
       },
     ],
-    ['second factor', 'Second factor', (page) => signIn(page, second.email)],
+    ['second factor', '/ui/factor', 'Second factor', (page) => signIn(page, second.email)],
     [
       'recovery code',
+      '/ui/factor',
       'Second factor',
       async (page) => {
         await signIn(page, second.email)
@@ -156,6 +162,7 @@ describe('in a browser', { tags: 'chromium' }, () => {
     ],
     [
       'signed in',
+      '/ui/sign-in',
       'Sign in',
       async (page) => {
         await signIn(page)
@@ -165,6 +172,7 @@ describe('in a browser', { tags: 'chromium' }, () => {
     ],
     [
       'sign out',
+      '/ui/sign-out',
       'Sign out',
       async (page) => {
         await signIn(page)
@@ -172,27 +180,46 @@ describe('in a browser', { tags: 'chromium' }, () => {
         await page.goto(`${auth}/ui/sign-out`)
       },
     ],
-    ['sign-up', 'Create an account', (page) => page.goto(`${auth}/ui/sign-up`)],
-    ['refused password', 'Create an account', (page) => signUp(page, '12345678')],
-    ['recovery', 'Forgot your password?', (page) => page.goto(`${auth}/ui/recover`)],
-    ['new password', 'Choose a new password', toNewPassword],
+    ['sign-up', '/ui/sign-up', 'Create an account', (page) => page.goto(`${auth}/ui/sign-up`)],
+    ['refused password', '/ui/sign-up', 'Create an account', (page) => signUp(page, '12345678')],
+    ['recovery', '/ui/recover', 'Forgot your password?', (page) => page.goto(`${auth}/ui/recover`)],
+    ['new password', '/ui/new-password', 'Choose a new password', toNewPassword],
     [
       'link of a mail',
+      '/ui/confirm',
       'Confirm your email address',
-      async (page) => page.goto((await mailTo(await signUp(page))).link),
+      async (page) => {
+        const email = await signUp(page)
+        await page.getByLabel('Code').waitFor()
+        await page.goto((await mailTo(email)).link)
+      },
     ],
-    ['failure', 'That did not work', (page) => page.goto(`${auth}/ui/arrive?code=x`)],
+    ['failure', '/ui/arrive', 'That did not work', (page) => page.goto(`${auth}/ui/arrive?code=x`)],
   ]
 
-  test.for(PAGES)('the page “%s” fits 320 px, and is accessible in light and dark', async ([, heading, come]) => {
+  /** Pages without a row here: one has tests of its own, the other leads away at once. */
+  const OTHERS: Record<string, string> = {
+    '/ui/passkey': 'passkey-browser.slow.test.ts',
+    '/ui/provider': 'leads to the provider',
+  }
+
+  test('every page has a row below', () => {
+    const rows = [...PAGES.map(([, path]) => path), ...Object.keys(OTHERS), ...accountPages.map(({ path }) => path)]
+    expect(allPages.map(({ path }) => path).filter((path) => !rows.includes(path))).toEqual([])
+  })
+
+  test.for(PAGES)('the page “%s” fits 320 px, and is accessible by keys, in light and dark', async (row) => {
+    const [, path, heading, come] = row
     const { page, complaints } = await open({ viewport: NARROW })
     await come(page)
     await page.getByRole('heading', { name: heading, level: 1 }).waitFor()
+    expect(new URL(page.url()).pathname).toBe(path)
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(NARROW.width)
     for (const colorScheme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme })
       expect([colorScheme, await accessibilityFaults(page)]).toEqual([colorScheme, []])
     }
+    expect(await keyboardFaults(page)).toEqual([])
     expect(complaints.filter((text) => !/status of 400/.test(text))).toEqual([])
   })
 

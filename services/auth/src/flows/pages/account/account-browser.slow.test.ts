@@ -1,9 +1,11 @@
 import { findFreePort } from '@services/common/dev/dev-ports'
-import { accessibilityFaults } from '@services/common/testing/http/accessibility'
+import { accessibilityFaults, keyboardFaults } from '@services/common/testing/http/accessibility'
 import { type Browser, launchBrowser, type Page } from '@services/common/testing/http/browser'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { enrollTotp, verifyTotp } from '../../../../test/second-factors.ts'
-import { startTestService, type TestService } from '../../../../test/service.ts'
+import { enrollTotp, type Totp, totpCode, verifyTotp } from '../../../../test/second-factors.ts'
+import { type SignedIn, startTestService, type TestService } from '../../../../test/service.ts'
+import { register } from '../../../../test/webauthn/passkeys.ts'
+import { createSecurityKey } from '../../../../test/webauthn/security-key.ts'
 import { accountPages } from './account-pages.ts'
 
 const EVIL = '<img src=x onerror="document.title=1">'
@@ -39,11 +41,16 @@ describe('the pages of the account', { tags: 'chromium' }, () => {
     await service?.close()
   })
 
-  /** Signs a new person in by keys alone, in a browser of its own. */
-  async function openAccount(options: Parameters<Browser['newContext']>[0] = {}) {
+  /** Signs a new person in by keys alone, in a browser of its own; `prepare` may give the person a second factor. */
+  async function openAccount(
+    options: Parameters<Browser['newContext']>[0] = {},
+    prepare: (user: SignedIn, email: string) => Promise<Totp | undefined> = async () => undefined,
+  ) {
     const email = `browser-${++count}@example.com`
     const user = await service.signedIn(email, PASSWORD)
     await service.put('/user', { data: { full_name: EVIL } }, user.auth)
+    const totp = await prepare(user, email)
+    service.clock.advance({ seconds: 30 })
     const page = await (await browser.newContext(options)).newPage()
     const complaints: string[] = []
     page.on('console', (message) => complaints.push(message.text()))
@@ -56,6 +63,7 @@ describe('the pages of the account', { tags: 'chromium' }, () => {
     for (const [label, text] of [
       ['Email address', email],
       ['Password', PASSWORD],
+      ...(totp ? [['Code', totpCode(totp.secret, service.clock.now())] as const] : []),
     ] as const) {
       // The focus of the page itself comes a moment after its fields.
       await page.getByLabel(label).and(page.locator(':focus')).waitFor()
@@ -73,17 +81,45 @@ describe('the pages of the account', { tags: 'chromium' }, () => {
     await page.keyboard.press('Enter')
   }
 
+  /** Gives the user a row in every list, each with a hostile name. */
+  async function fillLists(user: SignedIn, email: string): Promise<Totp> {
+    const { auth, userId } = user
+    const { db, newId, now } = service.deps
+    const totp = await enrollTotp(service, user, EVIL)
+    await verifyTotp(service, user, totp)
+    const { body: passkey } = await register(service, user, createSecurityKey(), { rpId: 'localhost', origin: url })
+    const renamed = { method: 'PATCH', url: `/passkeys/${passkey.id}`, payload: { friendly_name: EVIL } } as const
+    expect(await service.app.inject({ ...renamed, headers: auth })).toMatchObject({ statusCode: 200 })
+    expect(await service.post('/factors/trusted-devices', { name: EVIL }, auth)).toMatchObject({ status: 200 })
+    // A session without the second factor would end with the sign-in that proves it.
+    await db.updateTable('sessions').set({ user_agent: EVIL }).where('user_id', '=', userId).execute()
+    expect(await service.put('/user', { email: `new-${email}` }, auth)).toMatchObject({ status: 200 })
+    const account = { provider: 'google', provider_id: `${EVIL}${userId}`, identity_data: {} }
+    const row = { id: newId(), user_id: userId, ...account, created_at: now(), updated_at: now() }
+    await db.insertInto('identities').values(row).execute()
+    return totp
+  }
+
+  /** Parts of the account whose pages show a name that the user or another party has given. */
+  const NAMED = ['/name', '/passkeys', '/factors', '/sessions', '/devices', '/identities']
+
   test.each(['light', 'dark'] as const)(
-    'read well for everyone, from 320 px on, and ask no other host (%s)',
+    'read well for everyone, by keys and from 320 px on, with hostile names, and ask no other host (%s)',
     async (colorScheme) => {
-      const { page, complaints } = await openAccount({ colorScheme })
+      const { page, complaints } = await openAccount({ colorScheme }, fillLists)
       for (const { path } of accountPages) {
         await page.setViewportSize({ width: 1280, height: 800 })
         await page.goto(`${url}${path}`)
-        if (colorScheme === 'light') expect([path, await accessibilityFaults(page)]).toEqual([path, []])
+        expect(new URL(page.url()).pathname).toBe(path)
+        if (colorScheme === 'light') {
+          expect([path, await accessibilityFaults(page)]).toEqual([path, []])
+          expect([path, await keyboardFaults(page)]).toEqual([path, []])
+        }
         await page.setViewportSize({ width: 320, height: 640 })
         expect([path, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([path, 320])
         expect([path, 320, await accessibilityFaults(page)]).toEqual([path, 320, []])
+        if (NAMED.some((part) => path.endsWith(part))) expect(await page.content()).toContain('img src=x')
+        expect(await page.locator('img[src=x]').count()).toBe(0)
         expect(await page.title()).not.toBe('1')
       }
       expect(complaints).toEqual([])
@@ -131,15 +167,5 @@ describe('the pages of the account', { tags: 'chromium' }, () => {
     await page.getByRole('alert').getByText('No passkey was created.').waitFor()
     await client.send('WebAuthn.removeVirtualAuthenticator', { authenticatorId })
     expect((await service.get('/passkeys', auth)).body).toHaveLength(1)
-  })
-
-  test('show lists that read well, on a narrow screen too', async () => {
-    const { page, auth } = await openAccount({ viewport: { width: 320, height: 640 } })
-    await verifyTotp(service, { auth }, await enrollTotp(service, { auth }, EVIL))
-    for (const name of ['factors', 'sessions', 'addresses']) {
-      await page.goto(`${url}/ui/account/${name}`)
-      expect([name, await accessibilityFaults(page)]).toEqual([name, []])
-      expect([name, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([name, 320])
-    }
   })
 })
