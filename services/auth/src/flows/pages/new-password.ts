@@ -26,10 +26,10 @@ export const newPasswordPage: Page = {
     const answer = await visit.api('PUT', '/user', { password, current_password, nonce }, { as: caller })
     if (answer.ok) return goOn(visit, caller, nextOf(visit, caller))
     if (answer.code === 'insufficient_aal') return visit.goTo('/ui/factor', { query: { next: NEW_PASSWORD_PATH } })
-    const refusal = visit.explain(answer)
-    if (NEW_REFUSED.includes(answer.code)) return visit.retry({ error: refusal, problem: '' })
-    if (answer.code === 'reauthentication_needed') await visit.api('GET', '/reauthenticate', undefined, { as: caller })
-    return visit.retry({ problem: refusal, error: '', asks: answer.code })
+    if (NEW_REFUSED.includes(answer.code)) return visit.retry({ error: visit.explain(answer), problem: '' })
+    const needsCode = answer.code === 'reauthentication_needed'
+    const sent = needsCode ? await visit.api('GET', '/reauthenticate', undefined, { as: caller }) : answer
+    return visit.retry({ problem: visit.explain(sent.ok ? answer : sent), error: '', asks: answer.code })
   },
 }
 

@@ -1,10 +1,11 @@
 // Pages below /ui/account, and their shared parts: the signed-in visitor, the frame, the answer to a refusal. A page
-// that needs a fresh proof leads to it and back. A change is answered by 303 to the page of the state after it. So a
-// second press, the back button and another tab show the present. Tests: account.test.ts.
+// that needs a fresh proof leads to it and back; none opens before the second factor is proven. A change is answered by
+// 303 to the page of the state after it. So a second press, the back button and another tab show the present. Tests:
+// account.test.ts, proofs.test.ts.
 import { type Html, type HtmlValue, html } from '@services/common/html'
 import { ACCOUNT_PATH } from '../../../config/pages/page-paths.ts'
 import type { Config } from '../../../config.ts'
-import { hasVerifiedFactor } from '../../../core/factors/assurance.ts'
+import { hasVerifiedFactor, lacksFactor } from '../../../core/factors/assurance.ts'
 import type { Answer, Page } from '../../../http/hosted/answer-pages.ts'
 import type { BrowserCaller } from '../../../http/hosted/browser-session.ts'
 import type { ApiAnswer, ApiCall } from '../../../http/hosted/call-api.ts'
@@ -12,7 +13,7 @@ import type { ShownVisit, Visit } from '../../../http/hosted/visit.ts'
 import { inEachLanguage } from '../../../words/language.ts'
 import { accountWords } from '../../../words/pages/account/overview.ts'
 
-type Refused = Extract<ApiAnswer, { ok: false }>
+export type Refused = Extract<ApiAnswer, { ok: false }>
 
 export const ACCOUNT = ACCOUNT_PATH
 
@@ -34,13 +35,14 @@ interface AccountPage {
 }
 
 export function accountPage({ name, isEnabled, get, post }: AccountPage): Page {
+  const path = name === '' ? ACCOUNT : `${ACCOUNT}/${name}`
   const withOwn = (handle: (own: Own) => Answer) => async (visit: Visit) => {
     const caller = await visit.caller()
     if (!caller) return visit.toSignIn()
+    if (lacksFactor(caller.user, caller.session.aal)) return visit.goTo('/ui/factor', { query: { next: path } })
     if (isEnabled && !isEnabled(visit.deps.config)) return visit.goTo(ACCOUNT)
     return handle({ visit, caller, api: (method, url, body) => visit.api(method, url, body, { as: caller }) })
   }
-  const path = name === '' ? ACCOUNT : `${ACCOUNT}/${name}`
   return { path, get: withOwn((own) => get(own)), ...(post && { post: withOwn(post) }) }
 }
 
@@ -70,6 +72,10 @@ export function refused({ visit, caller }: Own, refusal: Refused, again: (proble
   }
   return again(visit.explain(refusal))
 }
+
+/** Shows a page whose content the service refuses: an empty list would be untrue. */
+export const unavailable = (own: Own, title: string, refusal: Refused): Answer =>
+  refused(own, refusal, (problem) => showAccount(own, { title, body: '', problem }))
 
 /** Time in the reader's language. Pages know no time zone, so it is UTC. */
 export function shownTime(visit: Visit, time: string | null | undefined): HtmlValue {

@@ -275,6 +275,7 @@ describe('a fresh proof', () => {
     service.clock.advance(QUARTER)
     const asked = await send(browser, await openPage(browser, '/ui/account/export'))
     expect(asked.title).toBe('Confirm that it is you')
+    expect(asked.text).toContain(`You are signed in as ${email}.`)
     expect((await send(browser, asked, { password: 'wrong' })).problem).toContain('wrong')
     const back = await send(browser, asked, { password: PASSWORD })
     expect(back.title).toBe('Download your data')
@@ -297,6 +298,7 @@ describe('a fresh proof', () => {
     service.clock.advance(QUARTER)
     const asked = await send(browser, await openPage(browser, '/ui/account/export'))
     expect([asked.title, asked.forms]).toEqual(['Confirm that it is you', []])
+    expect(asked.text).toContain(`You are signed in as ${email}.`)
     const back = await byCode(await openPage(browser, asked.links['Sign in again in another way'] ?? ''))
     expect(back.title).toBe('Download your data')
     expect(JSON.parse((await send(browser, back)).text).user.email).toBe(email)
@@ -309,10 +311,11 @@ describe('a fresh proof', () => {
     await verifyTotp(service, user, totp)
     const browser = service.otherBrowser()
     expect((await signIn(browser, email)).title).toBe('Second factor')
-    // Past the question, in another tab.
-    const page = await openPage(browser, '/ui/account/password')
-    const asked = await send(browser, page, { password: 'another horse' })
-    expect(asked.title).toBe('Second factor')
+    // Past the question, in another tab: nothing of the account shows.
+    for (const { path } of accountPages) {
+      expect([path, (await openPage(browser, path)).title]).toEqual([path, 'Second factor'])
+    }
+    const asked = await openPage(browser, '/ui/account/password')
     service.clock.advance({ seconds: 30 })
     const back = await send(browser, asked, { code: totpCode(totp.secret, service.clock.now()) })
     expect(back.title).toBe('Password')

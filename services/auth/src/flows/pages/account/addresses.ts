@@ -9,7 +9,7 @@ import { fill } from '../../../words/language.ts'
 import { addressWords } from '../../../words/pages/account/addresses.ts'
 import { accountWords } from '../../../words/pages/account/overview.ts'
 import { arrivalOf } from '../send-code.ts'
-import { accountPage, done, type Own, refused, showAccount } from './account-page.ts'
+import { accountPage, done, type Own, refused, showAccount, unavailable } from './account-page.ts'
 import { currentPassword, ownName } from './password.ts'
 
 type Channel = 'email' | 'phone'
@@ -65,10 +65,7 @@ async function showAddresses(own: Own, problem?: string) {
   const { visit, caller } = own
   const { config } = visit.deps
   const answer = await own.api<UserBody>('GET', '/user')
-  if (!answer.ok)
-    return refused(own, answer, (problem) =>
-      showAccount(own, { title: visit.words(accountWords).addresses, body: '', problem }),
-    )
+  if (!answer.ok) return unavailable(own, visit.words(accountWords).addresses, answer)
   const user = answer.body
   const needsPassword = config.passwords.requireCurrent && caller.user.has_password
   const words = visit.words(addressWords)

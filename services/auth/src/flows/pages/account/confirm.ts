@@ -4,6 +4,7 @@ import { html } from '@services/common/html'
 import { button, field } from '@services/common/pages/forms'
 import type { SessionBody } from '../../../core/sessions/issue-tokens.ts'
 import { provenUser } from '../../../core/users/proven-addresses.ts'
+import { fill } from '../../../words/language.ts'
 import { leaveWords } from '../../../words/pages/account/leave.ts'
 import { signInWords } from '../../../words/pages/sign-in.ts'
 import { nameOf } from '../sign-in.ts'
@@ -30,7 +31,7 @@ function showConfirm(own: Own, problem?: string) {
   return showAccount(own, {
     ...{ title: words.confirm, problem },
     body: [
-      html`<p>${words.confirmText}</p>\n`,
+      html`<p>${name === undefined ? words.asGuest : fill(words.asUser, { name })}</p>\n<p>${words.confirmText}</p>\n`,
       hasPassword &&
         visit.formOf({
           body: [

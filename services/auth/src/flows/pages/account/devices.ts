@@ -4,7 +4,7 @@ import { button } from '@services/common/pages/forms'
 import { table } from '@services/common/pages/table'
 import { accountWords } from '../../../words/pages/account/overview.ts'
 import { sessionWords } from '../../../words/pages/account/sessions.ts'
-import { accountPage, done, type Own, refused, rowButton, showAccount, shownTime } from './account-page.ts'
+import { accountPage, done, type Own, refused, rowButton, showAccount, shownTime, unavailable } from './account-page.ts'
 import { clientName } from './client-name.ts'
 
 interface Device {
@@ -33,8 +33,9 @@ export const devicesPage = accountPage({
 async function showDevices(own: Own, problem?: string) {
   const { visit } = own
   const answer = await own.api<Device[]>('GET', URL)
-  const devices = answer.ok ? answer.body : []
   const words = { ...visit.words(sessionWords), ...visit.words(accountWords) }
+  if (!answer.ok) return unavailable(own, words.devices, answer)
+  const devices = answer.body
   return showAccount(own, {
     ...{ title: words.devices, problem, isWide: true },
     body: [

@@ -3,11 +3,22 @@
 import { type Html, html } from '@services/common/html'
 import { button, field } from '@services/common/pages/forms'
 import { table } from '@services/common/pages/table'
-import type { FactorBody, UserBody } from '../../../core/users/user-shape.ts'
+import type { UserBody } from '../../../core/users/user-shape.ts'
+import type { ApiAnswer } from '../../../http/hosted/call-api.ts'
 import { fill } from '../../../words/language.ts'
 import { factorWords } from '../../../words/pages/account/factors.ts'
 import { accountWords } from '../../../words/pages/account/overview.ts'
-import { accountPage, done, type Own, refused, rowButton, showAccount, shownTime } from './account-page.ts'
+import {
+  accountPage,
+  done,
+  type Own,
+  type Refused,
+  refused,
+  rowButton,
+  showAccount,
+  shownTime,
+  unavailable,
+} from './account-page.ts'
 
 interface Begun {
   id: string
@@ -34,7 +45,7 @@ async function begin(own: Own) {
       ...{ factor_type: 'totp', ...(friendly_name && { friendly_name }) },
     })
   let begun = await enroll()
-  if (!begun.ok && IN_THE_WAY.includes(begun.code) && (await removeUnproven(own))) begun = await enroll()
+  if (!begun.ok && IN_THE_WAY.includes(begun.code)) begun = (await removeUnproven(own)) ?? (await enroll())
   if (!begun.ok) return refused(own, begun, (problem) => showFactors(own, problem))
   const { id, totp } = begun.body
   return showNew(own, { id, secret: totp.secret, qrCode: totp.qr_code })
@@ -43,18 +54,19 @@ async function begin(own: Own) {
 /** Refusals that an app may cause which was begun before and never proven, such as by a second press. */
 const IN_THE_WAY = ['mfa_factor_name_conflict', 'too_many_enrolled_mfa_factors']
 
-/** Removes apps that were begun and never proven; returns whether there were any. */
-async function removeUnproven(own: Own): Promise<boolean> {
-  const unproven = (await factorsOf(own)).filter(
+/** Removes apps that were begun and never proven; returns the refusal of one. */
+async function removeUnproven(own: Own): Promise<Refused | undefined> {
+  const answer = await own.api<UserBody>('GET', '/user')
+  if (!answer.ok) return answer
+  const unproven = answer.body.factors?.filter(
     ({ status, factor_type: type }) => status !== 'verified' && type === 'totp',
   )
-  for (const { id } of unproven) await own.api('DELETE', `/factors/${id}`, {})
-  return unproven.length > 0
-}
-
-async function factorsOf(own: Own): Promise<FactorBody[]> {
-  const answer = await own.api<UserBody>('GET', '/user')
-  return (answer.ok && answer.body.factors) || []
+  for (const { id } of unproven ?? []) {
+    const removed = await own.api('DELETE', `/factors/${id}`, {})
+    // Another press of two has removed it.
+    if (!removed.ok && removed.status !== 404) return removed
+  }
+  return undefined
 }
 
 /** The first code of a new app. */
@@ -68,7 +80,8 @@ async function prove(own: Own) {
   const proven = await own.api<{ recovery_codes?: string[] }>('POST', `${url}/verify`, body)
   if (!proven.ok) {
     // Proven by the first press of two, which used the code up.
-    const isProven = (await factorsOf(own)).some((factor) => factor.id === id && factor.status === 'verified')
+    const user = await own.api<UserBody>('GET', '/user')
+    const isProven = user.ok && user.body.factors?.some((factor) => factor.id === id && factor.status === 'verified')
     return isProven ? done(own, own.visit.words(factorWords).added) : refused(own, proven, again)
   }
   const { recovery_codes: codes } = proven.body
@@ -94,10 +107,15 @@ async function remove(own: Own) {
 async function showFactors(own: Own, problem?: string) {
   const { visit } = own
   const { mfa } = visit.deps.config
-  const factors = (await factorsOf(own)).filter(
+  const words = { ...visit.words(accountWords), ...visit.words(factorWords) }
+  const answer = await own.api<UserBody>('GET', '/user')
+  if (!answer.ok) return unavailable(own, words.factors, answer)
+  const factors = (answer.body.factors ?? []).filter(
     ({ status, factor_type: type }) => status === 'verified' && type !== 'recovery_code',
   )
-  const words = { ...visit.words(accountWords), ...visit.words(factorWords) }
+  const left =
+    mfa.recoveryCodes && factors.length > 0 ? await own.api<CodesLeft>('GET', '/factors/recovery-codes') : undefined
+  if (left && !left.ok && left.code !== NO_CODES) return unavailable(own, words.factors, left)
   const kinds: Record<string, string> = { totp: words.totp, phone: words.byPhone, webauthn: words.webauthn }
   return showAccount(own, {
     ...{ title: words.factors, problem, isWide: true },
@@ -124,15 +142,21 @@ async function showFactors(own: Own, problem?: string) {
             button({ label: words.add }),
           ],
         }),
-      mfa.recoveryCodes && factors.length > 0 && (await codesPart(own)),
+      left && codesPart(own, left),
     ],
   })
 }
 
-async function codesPart(own: Own): Promise<Html> {
-  const { visit } = own
+/** Refusal to a user without a set of codes. */
+const NO_CODES = 'mfa_factor_not_found'
+
+interface CodesLeft {
+  remaining: number
+  total: number
+}
+
+function codesPart({ visit }: Own, left: ApiAnswer<CodesLeft>): Html {
   const words = visit.words(factorWords)
-  const left = await own.api<{ remaining: number; total: number }>('GET', '/factors/recovery-codes')
   const label = left.ok ? words.renewCodes : words.makeCodes
   return html`<h2>${words.codes}</h2>
 <p>${left.ok ? fill(words.codesLeft, { left: left.body.remaining, total: left.body.total }) : words.noCodes}</p>

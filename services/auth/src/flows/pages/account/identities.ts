@@ -9,7 +9,7 @@ import { identityWords } from '../../../words/pages/account/identities.ts'
 import { accountWords } from '../../../words/pages/account/overview.ts'
 import { arrivalOf } from '../send-code.ts'
 import { offeredProviders } from '../ways.ts'
-import { accountPage, done, type Own, refused, rowButton, showAccount, shownTime } from './account-page.ts'
+import { accountPage, done, type Own, refused, rowButton, showAccount, shownTime, unavailable } from './account-page.ts'
 
 export const identitiesPage = accountPage({
   name: 'identities',
@@ -39,9 +39,9 @@ const ADDRESSES = ['email', 'phone']
 async function showIdentities(own: Own, problem?: string) {
   const { visit } = own
   const answer = await own.api<UserBody>('GET', '/user')
-  const all = answer.ok ? answer.body.identities : []
-  const identities = all.filter(({ provider }) => !ADDRESSES.includes(provider))
   const words = { ...visit.words(accountWords), ...visit.words(identityWords) }
+  if (!answer.ok) return unavailable(own, words.identities, answer)
+  const identities = answer.body.identities.filter(({ provider }) => !ADDRESSES.includes(provider))
   const providers = await offeredProviders(visit.deps)
   const labelOf = (name: string) => providers.find((provider) => provider.name === name)?.label ?? name
   return showAccount(own, {

@@ -7,7 +7,7 @@ import type { Config } from '../../../config.ts'
 import type { PasskeyBody } from '../../../core/passkeys/passkey-shape.ts'
 import { accountWords } from '../../../words/pages/account/overview.ts'
 import { passkeyWords } from '../../../words/pages/account/passkeys.ts'
-import { accountPage, done, type Own, refused, rowButton, showAccount, shownTime } from './account-page.ts'
+import { accountPage, done, type Own, refused, rowButton, showAccount, shownTime, unavailable } from './account-page.ts'
 
 interface Begun {
   challenge_id: string
@@ -47,8 +47,9 @@ const canAdd = ({ passkeys, server }: Config) => passkeys.party.origins.includes
 async function showPasskeys(own: Own, problem?: string) {
   const { visit } = own
   const answer = await own.api<PasskeyBody[]>('GET', '/passkeys')
-  const passkeys = answer.ok ? answer.body : []
   const words = { ...visit.words(accountWords), ...visit.words(passkeyWords) }
+  if (!answer.ok) return unavailable(own, words.passkeys, answer)
+  const passkeys = answer.body
   const renamed = passkeys.find(({ id }) => id === visit.query.rename)
   return showAccount(own, {
     ...{ title: words.passkeys, problem, isWide: true },

@@ -37,6 +37,17 @@ async function withApplication(service: TestService) {
   return { userId, email, browser, refreshToken: fragmentOf(handedOver).refresh_token ?? '' }
 }
 
+/** Gives the user an app in another session, which ends that of the browser; the browser signs in again with both. */
+async function addFactor(service: TestService, { browser, email }: { browser: Browser; email: string }) {
+  const { body } = await service.post('/token?grant_type=password', { email, password: PASSWORD })
+  const user = { auth: { authorization: `Bearer ${body.access_token}` } }
+  const totp = await enrollTotp(service, user)
+  await verifyTotp(service, user, totp)
+  const asked = await typePassword(browser, await openPage(browser, '/ui/account'), email)
+  service.clock.advance({ seconds: 30 })
+  await send(browser, asked, { code: totpCode(totp.secret, service.clock.now()) })
+}
+
 const sessionsOf = ({ deps }: TestService, userId: string) =>
   deps.db.selectFrom('sessions').select(['id', 'aal', 'amr']).where('user_id', '=', userId).execute()
 
@@ -96,15 +107,9 @@ test('two presses of a proof at once leave one session', async ({ service }) => 
 })
 
 test('a proof keeps the second factor of the session, and lends it to no other', async ({ service }) => {
-  const { userId, email, browser } = await withApplication(service)
-  const { body } = await service.post('/token?grant_type=password', { email, password: PASSWORD })
-  const user = { auth: { authorization: `Bearer ${body.access_token}` } }
-  const totp = await enrollTotp(service, user)
-  await verifyTotp(service, user, totp)
-  // The first proof of a factor has ended the session of the browser.
-  const factor = await typePassword(browser, await openPage(browser, '/ui/account'), email)
-  service.clock.advance({ seconds: 30 })
-  await send(browser, factor, { code: totpCode(totp.secret, service.clock.now()) })
+  const own = await withApplication(service)
+  const { userId, browser } = own
+  await addFactor(service, own)
   const asked = await askedForProof(service, browser)
   expect((await send(browser, asked, { password: PASSWORD })).title).toBe('Download your data')
   const sessions = await sessionsOf(service, userId)
@@ -167,5 +172,45 @@ describe('a confirmed address, where one session is valid,', () => {
       expect(await send(changed.browser, await openPage(changed.browser, link))).toMatchObject({ title: 'Addresses' })
     }
     await isSignedIn(single, changed)
+  })
+})
+
+describe('a refusal that a page meets on its way', () => {
+  test('to the code for a new password is shown, and the page asks for a code sent before', async ({ service }) => {
+    const strict = await service.with({
+      AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION: 'true',
+      AUTH_SMTP_MAX_FREQUENCY: '60s',
+    })
+    const { browser, email } = await withApplication(strict)
+    const page = await openPage(browser, '/ui/new-password')
+    const sent = await send(browser, page, { password: 'another horse' })
+    expect(sent.problem).toBe('Please confirm with the code that we sent you.')
+    await strict.mailbox.waitFor(email)
+    const refused = await send(browser, sent, { password: 'another horse', nonce: '' })
+    expect(refused.problem).toContain('A mail was requested only a moment ago')
+    expect(refused.forms[0]?.fields).toHaveProperty('nonce')
+    await strict.close()
+  })
+
+  test.for([
+    ['passkeys', 'passkeys'],
+    ['devices', 'trusted_devices'],
+    ['factors', 'recovery_codes'],
+  ] as const)('to the content of /ui/account/%s is no empty list', async ([name, table], { service }) => {
+    const broken = await service.with({
+      ...{ AUTH_PASSKEY_ENABLED: 'true', AUTH_MFA_TRUSTED_DEVICE_TTL: '30d' },
+      ...{ AUTH_WEBAUTHN_RP_ID: 'auth.example', AUTH_WEBAUTHN_RP_DISPLAY_NAME: 'Site' },
+      AUTH_WEBAUTHN_RP_ORIGINS: 'https://auth.example',
+    })
+    const own = await withApplication(broken)
+    const { browser } = own
+    if (name === 'factors') await addFactor(broken, own)
+    expect(await openPage(browser, `/ui/account/${name}`)).toMatchObject({ problem: undefined })
+    await broken.deps.pool.query(`alter table ${table} rename to away`)
+    const page = await openPage(browser, `/ui/account/${name}`)
+    await broken.deps.pool.query(`alter table away rename to ${table}`)
+    expect([page.status, page.problem]).toEqual([200, 'Something went wrong on our side. Please try again.'])
+    expect(page.text).not.toContain('You have no')
+    await broken.close()
   })
 })

@@ -3,7 +3,7 @@ import { button } from '@services/common/pages/forms'
 import { table } from '@services/common/pages/table'
 import { accountWords } from '../../../words/pages/account/overview.ts'
 import { sessionWords } from '../../../words/pages/account/sessions.ts'
-import { accountPage, done, type Own, refused, rowButton, showAccount, shownTime } from './account-page.ts'
+import { accountPage, done, type Own, refused, rowButton, showAccount, shownTime, unavailable } from './account-page.ts'
 import { clientName } from './client-name.ts'
 
 interface Session {
@@ -33,7 +33,8 @@ export const sessionsPage = accountPage({
 async function showSessions(own: Own, problem?: string) {
   const { visit } = own
   const answer = await own.api<Session[]>('GET', '/user/sessions')
-  const sessions = answer.ok ? answer.body : []
+  if (!answer.ok) return unavailable(own, visit.words(accountWords).sessions, answer)
+  const sessions = answer.body
   const words = visit.words(sessionWords)
   return showAccount(own, {
     ...{ title: visit.words(accountWords).sessions, problem, isWide: true },
