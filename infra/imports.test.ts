@@ -78,7 +78,7 @@ const LAYERS = {
   auth: ['console', 'flows', 'http', 'core', 'adapters'],
   media: ['flows', 'http', 'ingest', 'make', 'core', 'ffmpeg', 'store'],
   common: [
-    ...['process', 'pages', 'http', 'webhooks', 'queue', 'listen', 'migrations', 'housekeeping', 'database'],
+    ...['process', 'http', 'pages', 'webhooks', 'queue', 'listen', 'migrations', 'housekeeping', 'database'],
     ...['egress', 'concurrency', 'upstream', 'telemetry', 'config'],
   ],
 }

@@ -4,6 +4,8 @@ import { fileURLToPath } from 'node:url'
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance } from 'fastify'
+import { html } from '../html.ts'
+import { htmlDocument } from '../pages/document.ts'
 import { type Document, documentRoute, finishDocument, type SharedParts } from './openapi-document.ts'
 
 export interface ApiDocs extends SharedParts {
@@ -111,23 +113,15 @@ async function docsPage(app: FastifyInstance, { title, icon, baseUrl }: ApiDocs)
   })
 }
 
-const pageOf = (title: string, at: string) => `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>${title} API</title>
-<link rel="icon" type="image/svg+xml" href="${at}/theme/icon.svg">
-<link rel="stylesheet" href="${at}/swagger-ui.css">
+const pageOf = (title: string, at: string) =>
+  htmlDocument({
+    ...{ language: 'en', title: `${title} API`, isIndexed: true, icon: `${at}/theme/icon.svg` },
+    head: html`<link rel="stylesheet" href="${at}/swagger-ui.css">
 <link rel="stylesheet" href="${at}/theme/docs.css">
 <script src="${at}/swagger-ui-bundle.js" defer></script>
 <script src="${at}/theme/docs.js" defer></script>
-</head>
-<body>
-<header><img src="${at}/theme/icon.svg" width="32" height="32" alt=""><strong>${title}</strong><a href="${at}/../../openapi.json">openapi.json</a></header>
+`,
+    body: html`<header><img src="${at}/theme/icon.svg" width="32" height="32" alt=""><strong>${title}</strong><a href="${at}/../../openapi.json">openapi.json</a></header>
 <div id="swagger-ui" data-document="${at}/../json"></div>
-<noscript>This page needs JavaScript; openapi.json has the same for programs.</noscript>
-</body>
-</html>
-`
+<noscript>This page needs JavaScript; openapi.json has the same for programs.</noscript>`,
+  })

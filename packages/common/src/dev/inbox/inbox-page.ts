@@ -1,4 +1,5 @@
-import { type Html, html, toText } from '../../html.ts'
+import { type Html, html } from '../../html.ts'
+import { strictDocument } from '../../pages/document.ts'
 import { type Message, URL_IN_TEXT } from './inbox-messages.ts'
 
 export type MessageView = 'html' | 'text' | 'source'
@@ -14,27 +15,17 @@ type PageInput = {
 export function renderInboxPage({ messages, smtpAddress, shown, now }: PageInput): string {
   const title = shown ? shownSubject(shown.message) : `Inbox (${messages.length})`
   const rows = messages.map((message) => renderRow(message, message.id === shown?.message.id, now))
-  return toText(html`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${title}</title>
-<link rel="icon" href="data:,">
-<link rel="stylesheet" href="/inbox.css">
-<script type="module" src="/inbox.js"></script>
-<noscript><meta http-equiv="refresh" content="5"></noscript>
-</head>
-<body class="${shown ? 'reading' : 'browsing'}">
-<header>
+  return strictDocument({
+    ...{ language: 'en', title, styles: ['/inbox.css'], scripts: ['/inbox.js'] },
+    head: html`<noscript><meta http-equiv="refresh" content="5"></noscript>\n`,
+    body: html`<header>
 <h1><a href="/">Inbox</a></h1>
 <span class="address">${smtpAddress}</span>
 <button type="button" id="clear">Clear</button>
 </header>
 <nav class="messages" aria-label="Messages"><ol id="list" class="list">${rows.length > 0 ? rows : renderEmptyList(smtpAddress)}</ol></nav>
-${shown ? renderMessage(shown.message, shown.view) : html`<main class="none"><p class="empty">${rows.length > 0 ? 'Choose a message.' : ''}</p></main>`}
-</body>
-</html>`)
+${shown ? renderMessage(shown.message, shown.view) : html`<main class="none"><p class="empty">${rows.length > 0 ? 'Choose a message.' : ''}</p></main>`}`,
+  })
 }
 
 /** Lists the views of a message, the best first. */

@@ -1,12 +1,12 @@
 // The mail inbox of development: an SMTP server that keeps messages, and the pages that show them.
 import { readFile } from 'node:fs/promises'
 import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
+import { PAGE_POLICY } from '../../pages/document.ts'
 import type { Message, Messages } from './inbox-messages.ts'
 import { type MessageView, renderInboxPage, viewsOf } from './inbox-page.ts'
 
-/** No inline script: a subject that slips through the escaping still cannot run. */
-const PAGE_POLICY =
-  "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; frame-src 'self'; img-src data:; base-uri 'none'"
+/** A page of the inbox may frame a mail, which has a policy of its own. */
+const INBOX_POLICY = `${PAGE_POLICY}; frame-src 'self'`
 
 /** Policy of a mail that is opened outside its frame. */
 const MAIL_POLICY =
@@ -33,7 +33,7 @@ export async function createInboxWeb(messages: Messages, smtpAddress: string): P
   app.get('/inbox.js', (_request, reply) => reply.type('text/javascript; charset=utf-8').send(js))
 
   const sendInbox = (reply: FastifyReply, shown?: { message: Message; view: MessageView }) =>
-    sendPage(reply, PAGE_POLICY, renderInboxPage({ messages: messages.list(), smtpAddress, shown, now: new Date() }))
+    sendPage(reply, INBOX_POLICY, renderInboxPage({ messages: messages.list(), smtpAddress, shown, now: new Date() }))
 
   app.get('/', (_request, reply) => sendInbox(reply))
 
