@@ -1,6 +1,6 @@
 // Files that pages load: styles, scripts, pictures. Each is read at its first use. An address ends in `?v=` and a hash
 // of the text, so that a browser may keep the file for ever. Any hash, or none, answers the current file: a page that
-// was opened before an upgrade works after it. Pages: document.ts; routes: serve-assets.ts; tests: assets.test.ts.
+// was opened before an upgrade works after it. Pages: document.ts; routes: serve-assets.ts; tests: pages.test.ts.
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { basename, extname, posix, sep } from 'node:path'

@@ -8,7 +8,7 @@ import { html, toText } from '../html.ts'
 import { openAssets } from './assets.ts'
 import { KIT_FILES, KIT_STYLES, PAGE_POLICY, strictDocument } from './document.ts'
 import { button, checkbox, field, hiddenFields } from './forms.ts'
-import { notice, toasts } from './notices.ts'
+import { notice } from './notices.ts'
 import { serveAssets } from './serve-assets.ts'
 import { table } from './table.ts'
 
@@ -57,7 +57,6 @@ test('every part escapes all text', () => {
     table({ caption: HOSTILE, columns: [HOSTILE], rows: [[HOSTILE]], empty: '' }),
     table({ caption: '', columns: [], rows: [], empty: HOSTILE }),
     notice('problem', HOSTILE),
-    toasts,
   ]
   const page = strictDocument({ language: 'en', title: HOSTILE, styles: ['/kit.css'], body: html`${parts}` })
   expect(page).not.toContain('<img')
