@@ -20,7 +20,7 @@ test('/docs has our name and icon, fits phones, and loads nothing inline and not
     expect(text).toContain('<meta name="viewport" content="width=device-width, initial-scale=1">')
     expect(text).not.toMatch(/fastify|<style|style=|<script>/i)
     expect(headers.get('content-security-policy')).toMatch(/^default-src 'none'; script-src 'self'; style-src 'self';/)
-    expect(headers.get('referrer-policy')).toBe('strict-origin-when-cross-origin')
+    expect(headers.get('referrer-policy')).toBe('no-referrer')
     for (const [, address = ''] of text.matchAll(/(?:href|src)="([^"]+)"/g)) {
       const { pathname } = new URL(address, `https://media.example${path}`)
       expect([pathname, (await service.get(pathname)).status]).toEqual([pathname, 200])

@@ -91,7 +91,8 @@ async function docsPage(app: FastifyInstance, { title, icon, baseUrl }: ApiDocs)
   const { pathname } = new URL(baseUrl)
   app.addHook('onSend', async ({ url }, reply, payload) => {
     if (!String(reply.getHeader('content-type')).startsWith('text/html')) return payload
-    reply.header('referrer-policy', 'strict-origin-when-cross-origin')
+    // A request that is tried here must not name the page: auth would lead the links of its mail there.
+    reply.header('referrer-policy', 'no-referrer')
     // Relative URLs: the page may stand below an unknown path, with or without a trailing slash.
     return pageOf(title, url.split('?', 1)[0]?.endsWith('/') ? 'static' : 'docs/static')
   })

@@ -37,6 +37,23 @@ test('an administrator acts under their own name, and the audit log says that it
   expect(entry.payload).not.toHaveProperty('via')
 })
 
+test('mails that an administrator sends lead to the site, not to the console on its host', async ({ service }) => {
+  const site = 'https://auth.example/app'
+  const at = await service.with({ AUTH_SITE_URL: site })
+  const admin = await administratorOf(at)
+  const email = 'forgot-it@example.com'
+  const { userId } = await at.signedIn(email)
+  const referer = 'https://auth.example/console'
+  await admin.call('POST', `/admin/users/${userId}/recover`, undefined, { referer })
+  await admin.call('POST', '/invite', { email: 'invited-there@example.com' }, { referer })
+  for (const to of [email, 'invited-there@example.com']) {
+    const { text } = await at.mailbox.waitFor(to)
+    expect(text).toContain(`redirect_to=${site}`)
+    expect(text).not.toContain(referer)
+  }
+  await at.close()
+})
+
 test('an export of a user and one of the audit log name the administrator', async ({ service }) => {
   const admin = await administratorOf(service)
   const { userId } = await service.signedIn()
