@@ -1,5 +1,6 @@
 // /ui/passkey: takes the passkey of a sign-in, and offers a new one after a sign-in by other means. The only pages that
 // need a script (http/pages/assets/passkey.js); without one the offer leads on.
+import { isStorable } from '@services/common/database/storable-json'
 import { type Html, html } from '@services/common/html'
 import { button, hiddenFields } from '@services/common/pages/forms'
 import type { SessionBody } from '../../core/sessions/issue-tokens.ts'
@@ -20,7 +21,7 @@ export const passkeyPage: Page = {
   },
   async post(visit) {
     const { way, challenge_id, credential = '' } = visit.form
-    const answer = { challenge_id, credential: parsed(credential) }
+    const answer = { challenge_id, credential: parseCredential(credential) }
     if (way === 'sign-in') {
       const session = await visit.api<SessionBody>('POST', '/passkeys/authentication/verify', answer)
       if (session.ok) return visit.signedIn(session.body)
@@ -34,9 +35,11 @@ export const passkeyPage: Page = {
   },
 }
 
-function parsed(credential: string): unknown {
+/** Reads the answer of a browser's authenticator; undefined for a text that no body of the API may hold. */
+export function parseCredential(text: string): unknown {
   try {
-    return JSON.parse(credential)
+    const credential: unknown = JSON.parse(text)
+    return isStorable(credential) ? credential : undefined
   } catch {
     return undefined
   }

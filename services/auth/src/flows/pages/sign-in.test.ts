@@ -12,6 +12,7 @@ const test = base.extend<object & { service: TestService }>({
 
 const PASSWORD = 'correct horse'
 const APP = 'https://app.example/done'
+const TOO_DEEP = { way: 'sign-in', credential: '['.repeat(5_000) + ']'.repeat(5_000) }
 const SIGN_IN = `/ui/sign-in?${new URLSearchParams({ redirect_to: APP })}`
 
 async function typePassword(browser: Parameters<typeof openPage>[0], email: string, password = PASSWORD) {
@@ -252,6 +253,26 @@ test('neither HEAD nor a prefetch uses up a link that arrives, and other address
   expect(await service.get('/ui/nowhere')).toMatchObject({ status: 404, body: { error_code: 'not_found' } })
   expect(await service.submit('/ui/arrive', {})).toMatchObject({ status: 404 })
   expect((await openPage(service.otherBrowser(), '/ui/sign-in/')).title).toBe('Sign in')
+})
+
+test.for<[string, string, Record<string, string>, { status: number; sentence: string }]>([
+  [
+    'a text of 60 kB as an address',
+    SIGN_IN,
+    { address: 'a'.repeat(60_000) },
+    { status: 200, sentence: 'enter an email address' },
+  ],
+  ['a form above 64 KiB', SIGN_IN, { address: 'a'.repeat(70_000) }, { status: 413, sentence: 'This is too long.' }],
+  ['a passkey of 5,000 levels', '/ui/passkey', TOO_DEEP, { status: 200, sentence: 'Passkeys are disabled' }],
+])('%s is refused in words, and leads to no long address', async ([, path, fields, refusal], { service }) => {
+  const browser = service.otherBrowser()
+  const [form] = (await openPage(browser, SIGN_IN)).forms
+  const answer = await browser.submit(path, { ...form?.fields, ...fields })
+  const { location = '' } = answer.headers
+  expect(String(location).length).toBeLessThan(3_000)
+  const page = location ? await openPage(browser, String(location)) : answer
+  expect(page.status).toBe(refusal.status)
+  expect(page.text).toContain(refusal.sentence)
 })
 
 test('where hosted pages are disabled their addresses do not exist', async ({ service }) => {

@@ -7,6 +7,7 @@ import type { Config } from '../../../config.ts'
 import type { PasskeyBody } from '../../../core/passkeys/passkey-shape.ts'
 import { accountWords } from '../../../words/pages/account/overview.ts'
 import { passkeyWords } from '../../../words/pages/account/passkeys.ts'
+import { parseCredential } from '../passkey.ts'
 import { accountPage, done, type Own, refused, rowButton, showAccount, shownTime, unavailable } from './account-page.ts'
 
 interface Begun {
@@ -28,7 +29,7 @@ export const passkeysPage = accountPage({
     const url = `/passkeys/${encodeURIComponent(form.passkey_id ?? '')}`
     const words = { ...own.visit.words(accountWords), ...own.visit.words(passkeyWords) }
     if (form.way === 'finish') {
-      const body = { challenge_id: form.challenge_id, credential: parsed(form.credential) }
+      const body = { challenge_id: form.challenge_id, credential: parseCredential(form.credential ?? '') }
       const added = await own.api('POST', '/passkeys/registration/verify', body)
       return added.ok ? done(own, words.added) : refused(own, added, again)
     }
@@ -94,12 +95,4 @@ function showNew(own: Own, { challenge_id, options }: Begun) {
       html`</div>\n`,
     ],
   })
-}
-
-function parsed(text: string | undefined): unknown {
-  try {
-    return JSON.parse(text ?? '')
-  } catch {
-    return undefined
-  }
 }
