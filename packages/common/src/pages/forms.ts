@@ -17,13 +17,13 @@ export interface Field {
   /** Name within the page, where several forms of it have a field of this name. */
   id?: string
   label: string
-  type?: 'text' | 'email' | 'tel' | 'password' | 'search' | 'date'
+  type?: 'text' | 'email' | 'tel' | 'password'
   value?: string | undefined
   hint?: string | undefined
   /** Reason why the value was refused. */
   error?: string | undefined
   autocomplete?: string
-  inputmode?: 'numeric' | 'email' | 'tel' | 'text'
+  inputmode?: 'numeric' | 'email'
   maxlength?: number
   required?: boolean
   readonly?: boolean
@@ -50,14 +50,12 @@ ${error && html`<p class="error" id="${id}-error">${error}</p>\n`}</div>
 export interface Choice {
   name: string
   label: string
-  value?: string
   hint?: string | undefined
-  isChecked?: boolean
 }
 
-export const checkbox = ({ name, label, value = 'yes', hint, isChecked = false }: Choice): Html => {
+export const checkbox = ({ name, label, hint }: Choice): Html => {
   const id = `field-${name}`
-  const own = attributes({ id, name, value, checked: isChecked, 'aria-describedby': hint && `${id}-hint` })
+  const own = attributes({ id, name, value: 'yes', 'aria-describedby': hint && `${id}-hint` })
   return html`<div class="field">
 <label class="check"><input type="checkbox"${own}><span>${label}</span></label>
 ${hint && html`<p class="hint" id="${id}-hint">${hint}</p>\n`}</div>
@@ -70,12 +68,10 @@ export interface Button {
   /** Field that identifies the button within its form. */
   name?: string
   value?: string
-  /** True for a button that needs none of the fields. */
-  skipsChecks?: boolean
 }
 
-export const button = ({ label, kind = 'primary', name, value, skipsChecks = false }: Button): Html =>
-  html`<button type="submit"${attributes({ class: kind, name, value, formnovalidate: skipsChecks })}>${label}</button>\n`
+export const button = ({ label, kind = 'primary', name, value }: Button): Html =>
+  html`<button type="submit"${attributes({ class: kind, name, value })}>${label}</button>\n`
 
 export const hiddenFields = (values: Readonly<Record<string, string | undefined>>): Html[] =>
   Object.entries(values).map(([name, value]) =>

@@ -51,7 +51,7 @@ test('the address of a module changes with the modules that it imports', async (
 test('every part escapes all text', () => {
   const parts = [
     field({ name: 'a', label: HOSTILE, value: HOSTILE, hint: HOSTILE, error: HOSTILE }),
-    checkbox({ name: 'b', label: HOSTILE, value: HOSTILE, hint: HOSTILE }),
+    checkbox({ name: 'b', label: HOSTILE, hint: HOSTILE }),
     button({ label: HOSTILE, name: 'way', value: HOSTILE }),
     hiddenFields({ [HOSTILE]: HOSTILE }),
     table({ caption: HOSTILE, columns: [HOSTILE], rows: [[HOSTILE]], empty: '' }),
