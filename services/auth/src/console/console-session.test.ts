@@ -298,6 +298,7 @@ test('without Sec-Fetch-Site, as on plain http, changes need the origin of the c
   }
   expect(await ask('GET', {})).toBe(200)
   expect(await ask('PUT', {})).toBe(401)
+  expect(await ask('PUT', { origin: 'http://auth.example' })).toBe(401)
   expect(await ask('PUT', { origin: 'https://auth.example' })).toBe(200)
 })
 

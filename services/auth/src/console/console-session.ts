@@ -28,7 +28,7 @@ export function createConsoleSessions(deps: Deps) {
    * no_authorization, session_not_found.
    */
   async function callerOf(request: FastifyRequest, reply: FastifyReply): Promise<BrowserCaller> {
-    const isOwn = request.headers['x-console'] !== undefined && isFromConsole(request)
+    const isOwn = request.headers['x-console'] !== undefined && isFromConsole(request, config.server)
     if (!isOwn || !isOnConsolePort(request, config.console)) throw apiError('no_authorization')
     recordVisit(request)
     const caller = await sessions.find(request, reply)
@@ -95,10 +95,10 @@ export function requireAdministrator(
  * Reports whether a page of this origin sent the request. Browsers name the sender in `Sec-Fetch-Site`, older ones and
  * those on plain http only with changes, in `Origin`. No other page can send the header `x-console` without CORS.
  */
-function isFromConsole({ method, headers }: FastifyRequest): boolean {
+function isFromConsole({ method, headers }: FastifyRequest, { externalUrl }: Deps['config']['server']): boolean {
   const site = headers['sec-fetch-site']
   if (site !== undefined) return site === 'same-origin'
-  if (headers.origin !== undefined) return URL.parse(headers.origin)?.host === headers.host
+  if (headers.origin !== undefined) return headers.origin === `${new URL(externalUrl).protocol}//${headers.host}`
   return method === 'GET' || method === 'HEAD'
 }
 

@@ -119,6 +119,8 @@ describe('in a browser', { tags: 'chromium' }, () => {
     await press('Send to myself')
     await says('Sample queued to your own address')
     expect((await service.mailbox.waitFor(console_.admin.email)).subject).toBe('Du bist eingeladen')
+    // A stranger's link reaches no endpoint beside those of its screen.
+    await open('/mail-templates/..%2Fusers', 'Not found')
   })
 
   test('settings, keys and hooks show their state and no secret', async () => {

@@ -36,7 +36,9 @@ export function match(screens, path) {
     const names = screen.path.split('/')
     if (names.length !== parts.length) continue
     if (!names.every((name, index) => name.startsWith(':') || name === parts[index])) continue
-    return { screen, params: paramsOf(names, parts) }
+    const params = paramsOf(names, parts)
+    // Screens ask for `/admin/…/name`: a part of a path would be another endpoint.
+    return Object.values(params).some((name) => /[/\\?#]|^\.\.?$/.test(name)) ? undefined : { screen, params }
   }
   return undefined
 }
