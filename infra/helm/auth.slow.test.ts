@@ -34,6 +34,11 @@ chartTests({
       /existingSecret is required.* secrets\.AUTH_JWT_SECRET/,
     ],
     [
+      'a console without its sign-in',
+      { console: { enabled: true } },
+      /console\.enabled needs config\.AUTH_HOSTED_PAGES_ENABLED/,
+    ],
+    [
       'no mail server',
       { existingSecret: '', config: { AUTH_SMTP_HOST: '' }, secrets: { AUTH_DATABASE_URL: 'x', AUTH_JWT_SECRET: 'y' } },
       /config\.AUTH_SMTP_HOST is required while e-mail is enabled; set config\.AUTH_EXTERNAL_EMAIL_ENABLED to false/,
@@ -52,6 +57,7 @@ chartTests({
     ['/config/AUTH_EXTERNAL_OIDC_WORK_SECRET', 'x'],
     ['/config/OTEL_EXPORTER_OTLP_HEADERS', 'api-key=x'],
     ['/config/AUTH_PORT', 9000],
+    ['/config/AUTH_CONSOLE_PORT', 8090],
     ['/config/AUTH_SMTP_PORT', 'smtp'],
     ['/config/AUTH_MFA_TOTP_ENROLL_ENABLED', 'ja'],
     ['/config/AUTH_URI_ALLOW_LIST', ['https://a.example']],
@@ -108,6 +114,31 @@ describe('the chart auth', { tags: 'helm' }, () => {
     expect(await notesOf({ ...minimal, ...complete })).not.toContain('Still to do')
     const config = { ...complete.config, AUTH_WEB_CONCURRENCY: 4 }
     expect(await notesOf({ ...minimal, ...complete, config })).toMatch(/- config\.AUTH_WEB_CONCURRENCY is above 1/)
+  })
+
+  test('the console has a Service of its own, which no Ingress leads to, and its policy names who reaches it', async () => {
+    const values = {
+      config: { ...minimal.config, AUTH_HOSTED_PAGES_ENABLED: true },
+      ingress: { enabled: true, hosts: [{ host: 'auth.example.com' }] },
+      console: { enabled: true, port: 9443 },
+    }
+    const objects = await render('auth', 'rel', await valueFile({ ...minimal, ...values }))
+    const console_ = all(objects, 'Service').find(({ metadata }) => metadata.name === 'rel-auth-console')
+    expect(console_?.spec).toMatchObject({ type: 'ClusterIP', ports: [{ port: 9443, targetPort: 'console' }] })
+    const [deployment] = all(objects, 'Deployment')
+    const [container] = deployment?.spec.template.spec.containers ?? []
+    expect(deployment?.spec.template.metadata.labels).toMatchObject(console_?.spec.selector)
+    expect(container.ports).toContainEqual({ name: 'console', containerPort: 9443 })
+    expect(container.env).toContainEqual({ name: 'AUTH_CONSOLE_PORT', value: '9443' })
+    expect(JSON.stringify(all(objects, 'Ingress'))).not.toContain('console')
+    const [policy] = all(objects, 'NetworkPolicy')
+    expect(policy?.spec.ingress).toContainEqual({
+      ports: [{ protocol: 'TCP', port: 'console' }],
+      from: [{ podSelector: {} }],
+    })
+    const without = await render('auth', 'rel', await valueFile(minimal))
+    expect(all(without, 'Service').map(({ metadata }) => metadata.name)).toEqual(['rel-auth'])
+    expect(JSON.stringify(without)).not.toContain('AUTH_CONSOLE')
   })
 
   test.each([

@@ -25,7 +25,18 @@ const OPTIONAL = [
   ...['updateStrategy', 'command', 'resources', 'startupProbe', 'livenessProbe', 'readinessProbe', 'hostUsers'],
   ...['podSecurityContext', 'securityContext', 'priorityClassName', 'nodeSelector', 'tolerations', 'affinity'],
   ...['topologySpreadConstraints', 'extraVolumes', 'extraVolumeMounts', 'behavior', 'nodePort', 'className', 'tls'],
-  ...['registry', 'tag', 'digest', 'from', 'to', 'metricsFrom', 'extraIngress', 'extraEgress', 'existingClaim'],
+  ...[
+    'registry',
+    'tag',
+    'digest',
+    'from',
+    'to',
+    'metricsFrom',
+    'consoleFrom',
+    'extraIngress',
+    'extraEgress',
+    'existingClaim',
+  ],
   ...['medium', 'storageClass', 'forcePathStyle', 'namespace', 'scrapeTimeout', 'relabelings', 'metricRelabelings'],
 ]
 
@@ -138,7 +149,9 @@ const networkPolicy = (more: Record<string, Schema>) =>
 const own: Record<ChartFacts['name'], Record<string, Schema>> = {
   auth: {
     worker: section(worker),
+    console: section({ enabled: boolean, port: ref('port') }),
     networkPolicy: networkPolicy({
+      consoleFrom: ref('peers'),
       smtp: section({ to: ref('peers'), ports: list(ref('port')) }),
       https: section({ enabled: boolean, to: ref('peers') }),
     }),

@@ -159,6 +159,9 @@ setting is not expected in the operator's Secret: one that was forgotten should 
 {{- if and .Values.metrics.serviceMonitor.enabled (not .Values.metrics.enabled) }}
 {{- fail "metrics.serviceMonitor.enabled needs metrics.enabled: there would be nothing to scrape." }}
 {{- end }}
+{{- if and .Values.console.enabled (not (include "auth.isGiven" (dict "root" . "name" "AUTH_HOSTED_PAGES_ENABLED"))) }}
+{{- fail "console.enabled needs config.AUTH_HOSTED_PAGES_ENABLED: its sign-in is a hosted page." }}
+{{- end }}
 {{- if and .Values.ingress.enabled (not .Values.ingress.hosts) }}
 {{- fail "ingress.hosts is required with ingress.enabled: a list of {host, paths}." }}
 {{- end }}
@@ -191,6 +194,12 @@ env:
     value: prometheus
   - name: AUTH_OTEL_EXPORTER_PROMETHEUS_PORT
     value: {{ .root.Values.containerPorts.metrics | toJson | quote }}
+  {{- end }}
+  {{- if .root.Values.console.enabled }}
+  - name: AUTH_CONSOLE_ENABLED
+    value: "true"
+  - name: AUTH_CONSOLE_PORT
+    value: {{ .root.Values.console.port | toJson | quote }}
   {{- end }}
   {{- with .root.Values.extraEnv }}
   {{- toYaml . | nindent 2 }}
