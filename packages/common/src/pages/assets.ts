@@ -1,6 +1,7 @@
 // Files that pages load: styles, scripts, pictures. Each is read at its first use. An address ends in `?v=` and a hash
-// of the text, so that a browser may keep the file for ever. Any hash, or none, answers the current file: a page that
-// was opened before an upgrade works after it. Pages: document.ts; routes: serve-assets.ts; tests: pages.test.ts.
+// of the text, so that a browser may keep the file for ever. Any hash, or none, answers the current file: a page of
+// before an upgrade works after it. A module asks for its imports by `?is=`, which answers that very version or 404:
+// so modules of two versions are never mixed. Pages: document.ts; routes: serve-assets.ts; tests: pages.test.ts.
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { basename, extname, posix, sep } from 'node:path'
@@ -54,7 +55,7 @@ export function openAssets(places: readonly URL[], made: Readonly<Record<string,
     // An import without its version would be taken from a cache of before.
     return readFileSync(path, 'utf8').replace(IMPORTED, (imported) => {
       const target = posix.join(posix.dirname(name), imported)
-      return `${imported}?v=${required(target).version}`
+      return `${imported}?is=${required(target).version}`
     })
   }
   const find = (name: string): Asset | undefined => {

@@ -24,7 +24,7 @@ async function folderOf(files: Record<string, string>): Promise<URL> {
 
 const MODULES = { 'page.js': "import { one } from './one.js'\none()\n", 'one.js': 'export const one = () => 1\n' }
 
-test('a file is kept for ever under its current address alone, and any other version answers it too', async () => {
+test('a file is kept for ever under its current address alone, and any other version of a page answers it too', async () => {
   const app = Fastify()
   const assets = openAssets([await folderOf(MODULES)])
   serveAssets(app, '/assets/', assets)
@@ -36,6 +36,10 @@ test('a file is kept for ever under its current address alone, and any other ver
   expect(await ask(`/assets/${assets.address('one.js')}`)).toEqual([200, immutable, MODULES['one.js']])
   expect(await ask('/assets/one.js?v=000000000000')).toEqual([200, 'no-cache', MODULES['one.js']])
   expect(await ask('/assets/one.js')).toEqual([200, 'no-cache', MODULES['one.js']])
+  // An import is of one version: another one would mix the modules of two.
+  const imported = assets.address('one.js').replace('?v=', '?is=')
+  expect(await ask(`/assets/${imported}`)).toEqual([200, immutable, MODULES['one.js']])
+  expect(await ask('/assets/one.js?is=000000000000')).toMatchObject([404, 'no-store', expect.anything()])
   for (const name of ['other.js', '..%2Fone.js', '%2e%2e/package.json', 'constructor', '']) {
     expect(await ask(`/assets/${name}`)).toMatchObject([404, undefined, expect.anything()])
   }
@@ -44,7 +48,7 @@ test('a file is kept for ever under its current address alone, and any other ver
 test('the address of a module changes with the modules that it imports', async () => {
   const before = openAssets([await folderOf(MODULES)])
   const after = openAssets([await folderOf({ ...MODULES, 'one.js': 'export const one = () => 2\n' })])
-  expect(before.find('page.js')?.body).toContain(`from './${before.address('one.js')}'`)
+  expect(before.find('page.js')?.body).toContain(`from './one.js?is=${before.find('one.js')?.version}'`)
   expect(after.address('page.js')).not.toBe(before.address('page.js'))
 })
 

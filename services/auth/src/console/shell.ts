@@ -14,7 +14,7 @@ export const shell = (assets: Assets, at: string): string =>
     language: 'en',
     title: 'Console',
     styles: [...KIT_STYLES, 'console.css', 'charts.css'].map((name) => `${at}${assets.address(name)}`),
-    scripts: [`${at}${assets.address('main.js')}`],
+    scripts: ['main.js', 'reload.js'].map((name) => `${at}${assets.address(name)}`),
     body: html`<header></header>
 <main id="main"><p>The console is loading. If this stays, reload the page.</p></main>
 <div class="toasts"><div id="done" role="status"></div><div id="failed" role="alert"></div></div>

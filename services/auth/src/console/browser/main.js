@@ -136,4 +136,5 @@ async function start() {
   await open()
 }
 
+document.body.dataset.started = ''
 void start()
