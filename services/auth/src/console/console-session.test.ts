@@ -24,6 +24,8 @@ test('an administrator acts under their own name, and the audit log says that it
     audiences: ['authenticated', 'other'],
     admin_roles: ['service_role', 'supabase_admin'],
     capabilities: { trusted_devices: true },
+    idle_seconds: 1800,
+    seconds_left: 8 * 3600,
   })
   const { userId } = await service.signedIn()
   service.clock.advance({ seconds: 1 })
@@ -106,7 +108,7 @@ test('a sign-in older than ten minutes is given again, with its second factor', 
     service.clock.advance({ seconds: 30 })
     const { location } = await send(browser, factor, { code: totpCode(totp.secret, service.clock.now()) })
     expect([time, location]).toEqual([time, '/console/sign-in'])
-    expect((await browser.get('/console/sign-in')).headers.location).toBe('../console')
+    expect((await browser.get('/console/sign-in?next=//evil.example')).headers.location).toBe('../console')
     service.clock.advance({ seconds: 601 })
   }
 })
@@ -215,6 +217,8 @@ describe('the session ends', () => {
       service.clock.advance({ seconds: 240 })
       expect([minutes, await ask()]).toEqual([minutes, 200])
     }
+    const { body } = await admin.call('GET', '/console/session')
+    expect([body.idle_seconds, body.seconds_left]).toEqual([300, 8 * 3600 - 12 * 60])
     service.clock.advance({ seconds: 301 })
     expect(await ask()).toBe(403)
     await limited.app.close()

@@ -64,6 +64,12 @@ export function createConsoleSessions(deps: Deps) {
       }
     },
 
+    /** Returns the limits of the session, in seconds, for the page that warns before its end. */
+    timesOf: (request: FastifyRequest) => ({
+      idle_seconds: Math.min(COOKIE.idleSeconds, config.sessions.inactivitySeconds ?? COOKIE.idleSeconds),
+      seconds_left: sessions.secondsLeft(request),
+    }),
+
     /** Records that a signed-in user was not let in. */
     async recordRefusal(request: FastifyRequest, { user }: BrowserCaller, error: ApiError): Promise<void> {
       recordVisit(request)

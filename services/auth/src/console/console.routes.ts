@@ -42,7 +42,7 @@ export const consoleRoutes: FastifyPluginAsyncTypebox<Parts> = async (app, { dep
     const user = { id: admin.id, name: admin.email ?? admin.phone ?? admin.id }
     const capabilities = { trusted_devices: config.mfa.trustedDevices.ttlSeconds > 0 }
     const { audiences, adminRoles } = config.jwt
-    return { user, audiences, admin_roles: adminRoles, capabilities }
+    return { user, audiences, admin_roles: adminRoles, capabilities, ...sessions.timesOf(request) }
   })
 
   app.get('/console/sign-in', hidden, async (request, reply) => {

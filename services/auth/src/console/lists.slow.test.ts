@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ALL_KINDS } from '../adapters/mail/kinds.ts'
 import { type ConsoleBrowser, startConsoleBrowser } from './testing/console-browser.ts'
 
-describe('the lists of the console', { tags: 'chromium' }, () => {
+describe('the lists of the console and what every screen does', { tags: 'chromium' }, () => {
   let console_: ConsoleBrowser
   beforeAll(async () => {
     console_ = await startConsoleBrowser()
@@ -83,6 +83,8 @@ describe('the lists of the console', { tags: 'chromium' }, () => {
     await page.getByRole('searchbox', { name: 'Text' }).fill('login_failed')
     await page.keyboard.press('Enter')
     await page.waitForURL(/query=action/)
+    // The result takes the focus to the heading: a button that has it before would lose it.
+    await page.locator('h1:focus').waitFor()
     await page.getByRole('cell', { name: 'nobody@example.com' }).waitFor()
     await page.getByRole('button', { name: 'Details' }).first().press('Enter')
     const dialog = page.getByRole('dialog', { name: 'Entry' })
@@ -101,6 +103,10 @@ describe('the lists of the console', { tags: 'chromium' }, () => {
     await page.keyboard.press('Enter')
     await page.getByRole('alert').getByText('user:… must have the id of a user').waitFor()
     expect(await page.title()).toBe('Audit – Console')
+    await page.goBack()
+    await page.getByRole('cell', { name: 'nobody@example.com' }).first().waitFor()
+    const fields = [page.getByRole('combobox', { name: 'Search in' }), page.getByRole('searchbox', { name: 'Text' })]
+    expect(await Promise.all(fields.map((field) => field.inputValue()))).toEqual(['action', 'login_failed'])
     expect(complaints.filter((line) => !line.includes('400'))).toEqual([])
   })
 
@@ -120,5 +126,95 @@ describe('the lists of the console', { tags: 'chromium' }, () => {
     await page.getByRole('link', { name: 'Last 30 days' }).press('Enter')
     await page.getByText('Days begin at midnight UTC.').waitFor()
     expect(complaints).toEqual([])
+  })
+
+  test('an outcome covers no button that was pressed, a failure stays until it is dismissed', async () => {
+    const { page, open, admin } = await console_.openConsole()
+    await page.clock.install()
+    await open(`/users/${admin.userId}`, admin.email)
+    const button = page.getByRole('button', { name: 'Send recovery mail' })
+    const { y, height } = (await button.boundingBox()) ?? { y: 0, height: 0 }
+    await page.setViewportSize({ width: 1280, height: Math.ceil(y + height) })
+    const refused = (status: number, message: string, headers = {}) =>
+      page.route('**/recover', (route) => route.fulfill({ status, headers, json: { message } }), { times: 1 })
+    await refused(500, 'The first failure')
+    await button.press('Enter')
+    const failures = page.getByRole('alert').getByText(/./).and(page.locator('p'))
+    await failures.getByText('The first failure').waitFor()
+    await refused(429, 'Email rate limit exceeded', { 'retry-after': '38' })
+    await button.press('Enter')
+    await failures.getByText('Email rate limit exceeded. Try again in 38 seconds.').waitFor()
+    const at =
+      '(({ x, y, width, height }) => [x + width / 2, y + height / 2])(document.activeElement.getBoundingClientRect())'
+    expect(await page.evaluate(`document.elementFromPoint(...${at}).textContent`)).toBe('Send recovery mail')
+    await page.clock.fastForward('20:00')
+    expect(await failures.count()).toBe(2)
+    expect(await accessibilityFaults(page)).toEqual([])
+    await page.getByRole('button', { name: 'Dismiss' }).first().click()
+    await failures.getByText('The first failure').waitFor({ state: 'detached' })
+    expect(await failures.count()).toBe(1)
+
+    const tooMany = { status: 429, headers: { 'retry-after': '30' }, json: { message: 'Too many' } }
+    await page.route('**/admin/messages?*', (route) => route.fulfill(tooMany), { times: 1 })
+    await open('/messages', 'Messages')
+    const again = page.getByRole('main').getByRole('button', { name: 'Try again' })
+    await page.getByText('Too many. Try again in 30 seconds.').waitFor()
+    expect(await again.isDisabled()).toBe(true)
+    await page.clock.fastForward('00:30')
+    await again.click()
+    await page.getByRole('searchbox', { name: 'Address' }).waitFor()
+  })
+
+  test('the reader is warned before the session ends and before the own account is lost', async () => {
+    const { page, open, admin } = await console_.openConsole()
+    await page.clock.install()
+    await open(`/users/${admin.userId}`, admin.email)
+    for (const act of ['Ban', 'Delete']) {
+      await page.getByRole('button', { name: act, exact: true }).click()
+      await page.getByRole('dialog').getByText('This is your own account: the console closes for you').waitFor()
+      await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click()
+    }
+    await page.getByRole('button', { name: 'Edit' }).first().click()
+    const editor = page.getByRole('textbox', { name: 'JSON object' })
+    await editor.fill('{ "typed": true }')
+    const warning = page.getByRole('dialog', { name: 'Are you still there?' })
+    await page.clock.fastForward('25:00')
+    const asked = page.waitForResponse('**/console/session')
+    await warning.getByRole('button', { name: 'Stay signed in' }).click()
+    expect((await asked).status()).toBe(200)
+    await page.clock.fastForward('24:59')
+    expect([await warning.count(), await editor.inputValue()]).toEqual([0, '{ "typed": true }'])
+    await page.clock.fastForward('00:01')
+    await warning.getByRole('button', { name: 'Stay signed in' }).click()
+    await page.clock.fastForward('07:04:59')
+    await page.getByRole('dialog', { name: 'Your session ends in a few minutes' }).waitFor()
+    expect(await editor.inputValue()).toBe('{ "typed": true }')
+  })
+
+  test('of the sessions of a user fifty are shown, with links to the others', async () => {
+    const { service } = console_
+    const { page, open, admin } = await console_.openConsole()
+    await service.deps.pool.query(
+      `insert into sessions (id, user_id, aal, initial_aal, amr, refreshed_at, created_at)
+        select gen_random_uuid(), $1, 'aal1', 'aal1', '[]', now(), $2::timestamptz - n * interval '1 s'
+        from generate_series(1, 60) n`,
+      [admin.userId, service.clock.now()],
+    )
+    await open(`/users/${admin.userId}`, admin.email)
+    const rows = page.getByRole('region', { name: 'Sessions' }).locator('tbody tr')
+    await expect.poll(() => rows.count()).toBe(50)
+    await page.getByRole('link', { name: 'Next page' }).press('Enter')
+    await expect.poll(() => rows.count()).toBe(11)
+    await page.goBack()
+    await expect.poll(() => rows.count()).toBe(50)
+  })
+
+  test('without scripts the page says what it needs', async () => {
+    const context = await console_.browser.newContext({ javaScriptEnabled: false })
+    const page = await context.newPage()
+    await page.goto(`${console_.url}/console`)
+    expect(await page.locator('noscript p').isVisible()).toBe(true)
+    expect(await page.getByText('is loading').isVisible()).toBe(false)
+    await context.close()
   })
 })

@@ -145,6 +145,14 @@ describe('the console', { tags: 'chromium' }, () => {
     await save(other)
     await other.page.getByText('Metadata saved').waitFor()
     expect((await read(id)).user_metadata).toMatchObject({ plan: 'silver', note: 'mine' })
+
+    await other.page.getByRole('button', { name: 'Edit' }).first().click()
+    await one.page.getByRole('button', { name: 'Delete' }).click()
+    await one.page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+    await one.page.getByText('User deleted').waitFor()
+    await editors[1]?.fill('{ "plan": "none" }')
+    await save(other)
+    await other.page.getByRole('dialog').getByText('User not found').waitFor()
   })
 
   test('says that it is signed out only once it is', async () => {

@@ -16,7 +16,7 @@ export const shell = (assets: Assets, at: string): string =>
     styles: [...KIT_STYLES, 'console.css', 'charts.css'].map((name) => `${at}${assets.address(name)}`),
     scripts: ['main.js', 'reload.js'].map((name) => `${at}${assets.address(name)}`),
     body: html`<header></header>
-<main id="main"><p>The console is loading. If this stays, reload the page.</p></main>
+<main id="main"><p class="scripted">The console is loading. If this stays, reload the page.</p></main>
 <div class="toasts"><div id="done" role="status"></div><div id="failed" role="alert"></div></div>
 <noscript><p class="notice problem">The console needs JavaScript. The commands and the API do the same without it.</p></noscript>`,
   })

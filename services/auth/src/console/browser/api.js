@@ -18,11 +18,12 @@ const ENDED = [
 ]
 
 export class ApiFailure extends Error {
-  /** @param {number} status @param {string} code @param {string} message */
-  constructor(status, code, message) {
+  /** @param {number} status @param {string} code @param {string} message @param {number} [retryAfterSeconds] */
+  constructor(status, code, message, retryAfterSeconds = 0) {
     super(message)
     this.status = status
     this.code = code
+    this.retryAfterSeconds = retryAfterSeconds
     /** Whether the whole console has said so, in place of the page. */
     this.endsSession = [401, 403].includes(status) && ENDED.includes(code)
   }
@@ -34,6 +35,13 @@ let endedSession = () => {}
 /** @param {(failure: ApiFailure) => void} handler Called when the session has ended elsewhere. */
 export const onEndedSession = (handler) => {
   endedSession = handler
+}
+
+let answered = () => {}
+
+/** @param {() => void} handler Called after each answer, which keeps the session. */
+export const onAnswer = (handler) => {
+  answered = handler
 }
 
 /** @param {string} path @param {Query} [query] */
@@ -58,6 +66,7 @@ async function send(path, { method = 'GET', body, query, headers }) {
     throw new ApiFailure(0, 'unreachable', 'The service cannot be reached. Check your connection and try again.')
   })
   if (!answer.ok) throw await failureOf(answer)
+  answered()
   return answer
 }
 
@@ -65,10 +74,15 @@ async function send(path, { method = 'GET', body, query, headers }) {
 async function failureOf(answer) {
   const { code, message } = await answer.json().catch(() => ({}))
   const text = typeof message === 'string' ? message : `The service answered ${answer.status}`
-  const failure = new ApiFailure(answer.status, typeof code === 'string' ? code : '', text)
+  const seconds = Number(answer.headers.get('retry-after')) || 0
+  const shown = seconds > 0 ? `${text.replace(/\.$/, '')}. Try again in ${duration(seconds)}.` : text
+  const failure = new ApiFailure(answer.status, typeof code === 'string' ? code : '', shown, seconds)
   if (failure.endsSession) endedSession(failure)
   return failure
 }
+
+/** @param {number} seconds */
+const duration = (seconds) => (seconds < 120 ? `${seconds} seconds` : `${Math.ceil(seconds / 60)} minutes`)
 
 /** @param {Response} answer @returns {Promise<any>} */
 const bodyOf = async (answer) => {

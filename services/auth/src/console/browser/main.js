@@ -3,11 +3,12 @@
 import { api, onEndedSession } from './api.js'
 import { closeDialogs } from './kit/dialog.js'
 import { button, failure } from './kit/parts.js'
-import { toastFailure } from './kit/toast.js'
+import { clearToasts, toastFailure } from './kit/toast.js'
 import { html, nothing, render } from './lit.js'
 import { link, match, present } from './router.js'
 import { screens } from './screens.js'
 import { openSession, session } from './session.js'
+import { warnOfEnd } from './session-end.js'
 import { returnToPlace, showSignIn } from './sign-in.js'
 
 /** @typedef {import('./page.js').Page} Page */
@@ -17,6 +18,9 @@ const banner = /** @type {HTMLElement} */ (document.querySelector('body > header
 
 /** Aborts when the reader leaves the page. */
 let left = new AbortController()
+
+/** Ends the warning of the session's end. */
+let forgetEnd = () => {}
 
 /** Whether the next heading gets the focus, as after a link to another document. */
 let movesFocus = false
@@ -113,6 +117,8 @@ async function signOut() {
 /** @param {{ code: string, message: string }} reason */
 function leave(reason) {
   left.abort()
+  forgetEnd()
+  clearToasts()
   removeEventListener('hashchange', navigate)
   closeDialogs()
   render(html`<strong>Console</strong>`, banner)
@@ -131,6 +137,7 @@ async function start() {
   main.replaceChildren()
   if (refusal) return leave(refusal)
   onEndedSession(leave)
+  forgetEnd = warnOfEnd(session())
   returnToPlace()
   addEventListener('hashchange', navigate)
   await open()

@@ -8,6 +8,8 @@ import { api } from './api.js'
  * @property {string[]} audiences
  * @property {string[]} admin_roles Roles that make a user an administrator.
  * @property {Capabilities} capabilities
+ * @property {number} idle_seconds Time without a request after which it ends.
+ * @property {number} seconds_left Time until it ends in any case, as of the answer.
  */
 
 /** @type {Session | undefined} */

@@ -44,8 +44,9 @@ export function showSignIn(main, { code, message }) {
 
 const PLACE = 'console-place'
 
+/** A second attempt, after a refusal, has no place of its own. */
 function keepPlace() {
-  sessionStorage.setItem(PLACE, location.hash)
+  if (location.hash) sessionStorage.setItem(PLACE, location.hash)
 }
 
 /** Returns to the screen from before the sign-in. */

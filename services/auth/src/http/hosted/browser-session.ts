@@ -92,6 +92,12 @@ export function openBrowserSessions(deps: SessionsDeps, cookie: BrowserCookie) {
     /** Returns the session that the cookie names, which may have ended; no statement. */
     named: (request: FastifyRequest): NamedSession | undefined => visitOf(request),
 
+    /** Returns the time until the cookie ends in any case. */
+    secondsLeft(request: FastifyRequest): number {
+      const visit = visitOf(request)
+      return visit ? visit.begunAt + lifetimeSeconds - seconds() : 0
+    },
+
     begin(reply: FastifyReply, session: NamedSession): void {
       set(reply, { ...session, begunAt: seconds(), seenAt: seconds() })
     },

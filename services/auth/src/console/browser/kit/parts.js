@@ -1,6 +1,6 @@
 // Small parts of pages: times, badges, facts, sections, buttons.
-import { html, nothing } from '../lit.js'
-import { toast } from './toast.js'
+import { ApiFailure } from '../api.js'
+import { html, nothing, render } from '../lit.js'
 
 const TIME = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
 
@@ -47,11 +47,27 @@ export const button = (label, onClick, kind = 'quiet') =>
  * Says in place of a page, or a part of one, why it is not there.
  * @param {unknown} error @param {() => unknown} retry
  */
-export const failure = (error, retry) => html`
-  <div class="notice problem" role="alert">
-    <p>${error instanceof Error ? error.message : String(error)}</p>
-    ${button('Try again', retry)}
-  </div>`
+export function failure(error, retry) {
+  const waits = error instanceof ApiFailure && error.retryAfterSeconds > 0
+  return html`
+    <div class="notice problem" role="alert">
+      <p>${error instanceof Error ? error.message : String(error)}</p>
+      ${waits ? laterButton(error.retryAfterSeconds, retry) : button('Try again', retry)}
+    </div>`
+}
+
+/**
+ * A button that takes no press before the service takes the request.
+ * @param {number} seconds @param {() => unknown} retry
+ */
+function laterButton(seconds, retry) {
+  const element = document.createElement('span')
+  const draw = (/** @type {boolean} */ isEarly) =>
+    render(html`<button type="button" class="quiet" ?disabled=${isEarly} @click=${retry}>Try again</button>`, element)
+  draw(true)
+  setTimeout(() => draw(false), seconds * 1000)
+  return element
+}
 
 /**
  * A value that a user chose, as text. The template library takes some objects for nodes and templates, and fails.
@@ -59,15 +75,22 @@ export const failure = (error, retry) => html`
  */
 export const plain = (value) => (typeof value === 'string' || value === undefined ? value : JSON.stringify(value))
 
-/** A text to copy, such as an id. @param {string} text */
+/** A text to copy, such as an id. Its outcome is beside it, as a dialog hides the toasts. @param {string} text */
 export const copyable = (text) => html`
   <span class="copyable"><code>${text}</code>
-  <button type="button" class="quiet" aria-label="Copy ${text}" @click=${() => copy(text)}>Copy</button></span>`
+  <button type="button" class="quiet" aria-label="Copy ${text}" @click=${copy}>Copy</button>
+  <span role="status"></span></span>`
 
-/** @param {string} text */
-async function copy(text) {
-  await navigator.clipboard.writeText(text)
-  toast('Copied')
+/** @param {Event} event */
+async function copy({ currentTarget }) {
+  const [text, , outcome] = /** @type {Element} */ (currentTarget).parentElement?.children ?? []
+  if (!text || !outcome) return
+  outcome.textContent = ''
+  const isCopied = await navigator.clipboard.writeText(text.textContent).then(
+    () => true,
+    () => false,
+  )
+  outcome.textContent = isCopied ? 'Copied' : 'Not copied: the browser refuses'
 }
 
 /**

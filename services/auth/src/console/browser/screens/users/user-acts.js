@@ -6,7 +6,7 @@ import { formDialog } from '../../kit/form.js'
 import { act } from '../../kit/toast.js'
 import { go } from '../../router.js'
 import { session } from '../../session.js'
-import { confirmLoss } from './admin-role.js'
+import { confirmLoss, warningOf } from './admin-role.js'
 import { changesOf, ownMember, saverOf } from './save-user.js'
 import { nameOf } from './user-names.js'
 
@@ -28,7 +28,7 @@ const BANS = [
 export const ban = async (page, user) => {
   const isDone = await formDialog({
     title: `Ban ${nameOf(user)}`,
-    text: 'The user can neither sign in nor use a session. Access tokens stay valid until they expire.',
+    text: `The user can neither sign in nor use a session. Access tokens stay valid until they expire. ${warningOf(user)}`,
     fields: [{ name: 'ban_duration', label: 'Duration', type: 'select', options: BANS, value: '24h' }],
     action: 'Ban',
     submit: (body) => api.put(pathOf(user), body),
@@ -73,7 +73,7 @@ export const signOutEverywhere = (page, user) =>
 export async function deleteUser(user) {
   const isDone = await formDialog({
     title: `Delete ${nameOf(user)}?`,
-    text: 'The account, its sessions, factors and identities are removed at once. This cannot be undone.',
+    text: `The account, its sessions, factors and identities are removed at once. This cannot be undone. ${warningOf(user)}`,
     fields: [
       {
         name: 'should_soft_delete',
