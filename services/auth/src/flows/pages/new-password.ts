@@ -39,7 +39,7 @@ function nextOf({ deps: { config }, flow }: Visit, { user }: BrowserCaller): str
   if (!isAdmin || !config.console.enabled || flow.redirect_to !== undefined) return undefined
   if (config.console.requiresMfa && !hasVerifiedFactor(user)) return '/ui/account/factors'
   // A port of its own gives the console another address.
-  return config.console.port === undefined ? '/console' : undefined
+  return config.console.port === undefined ? '/console/sign-in' : undefined
 }
 
 /** Refusals of the new password itself. */

@@ -43,6 +43,16 @@ test('the link sets the password once, and leads to the second factor that the c
   expect(await send(other, await openPage(other, link))).toMatchObject({ status: 400, title: 'That did not work' })
 })
 
+test('the link leads into the console where that demands no second factor', async ({ service }) => {
+  const at = await service.with({ AUTH_CONSOLE_REQUIRE_MFA: 'false' })
+  const browser = at.otherBrowser()
+  const asked = await openPage(browser, (await cliOf(at)('--email one-factor@example.com')).link)
+  const { location } = await send(browser, await send(browser, asked), { password: PASSWORD })
+  expect(location).toBe('/console/sign-in')
+  expect((await browser.get('/console/sign-in')).headers.location).toBe('../console')
+  await at.close()
+})
+
 test('the link is good for an hour, and the command makes a new one', async ({ service }) => {
   const cli = cliOf(service)
   const first = await cli('--email late@example.com')
