@@ -16,6 +16,7 @@ import type { Position } from '../src/db/position.ts'
 import { MAX_SCANNED } from '../src/db/search-reach.store.ts'
 import type { DB } from '../src/db/tables.ts'
 import { formatCursor } from '../src/http/bodies/cursor.ts'
+import { listsOfConsole, loadForConsole } from './console-lists.ts'
 import { makeAdminToken, startService } from './load.ts'
 import { emailOf, GROUP, type Loaded, loadAccounts } from './load-accounts.ts'
 
@@ -24,7 +25,7 @@ const ROWS = Number(process.env.BENCH_ROWS || 1_000_000)
 const REQUESTS = Number(process.env.BENCH_REQUESTS || 100)
 const RESULTS = process.env.BENCH_RESULTS
 
-const SETTINGS = { AUTH_WORKERS_ENABLED: 'false' }
+const SETTINGS = { AUTH_WORKERS_ENABLED: 'false', AUTH_CONSOLE_ENABLED: 'true', AUTH_HOSTED_PAGES_ENABLED: 'true' }
 
 const report = startReport('auth', ['BENCH_ROWS', 'BENCH_REQUESTS'], { script: 'bench:scale', file: 'scale-latest' })
 const dataDir = await mkdtemp(join(tmpdir(), 'bench-lists-'))
@@ -36,6 +37,7 @@ try {
   await (await startService(postgres.url, SETTINGS)).stop()
   const startedAt = performance.now()
   const loaded = await loadAccounts(postgres.url, ROWS, new Date())
+  await loadForConsole(postgres.url, loaded)
   report.figure('load', { what: 'loading', unit: 's', value: (performance.now() - startedAt) / 1000 })
   for (const table of ['users', 'sessions', 'audit_log_entries', 'messages']) {
     report.figure(`rows-${table}`, { what: `rows of ${table}`, unit: 'rows', value: await database.rowCount(table) })
@@ -207,6 +209,7 @@ async function listsOf(loaded: Loaded): Promise<MeasuredList[]> {
       rows: `select id from users where email = '${emailOf(0)}'`,
       idsOf: (body) => [JSON.parse(body).id],
     },
+    ...listsOfConsole(headers, await ofUser(77), loaded.newest),
   ]
 }
 

@@ -4,24 +4,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { totpCode } from '../../test/second-factors.ts'
 import { type ConsoleBrowser, startConsoleBrowser } from './testing/console-browser.ts'
 
-const EVIL = '<img src=x onerror="document.title=1">'
-
-/** Screens that show without a user: each is checked in both colours and on a narrow screen. */
-const SCREENS = [
-  { hash: '/users', heading: 'Users' },
-  { hash: '/messages', heading: 'Messages' },
-  { hash: '/audit', heading: 'Audit' },
-  { hash: '/overview', heading: 'Overview' },
-  { hash: '/providers', heading: 'Providers' },
-  { hash: '/providers/github', heading: 'github' },
-  { hash: '/webhooks', heading: 'Webhooks' },
-  { hash: '/hooks', heading: 'Hooks' },
-  { hash: '/mail-templates', heading: 'Mail templates' },
-  { hash: '/mail-templates/invite?language=de', heading: 'Mail: invite' },
-  { hash: '/settings?name=jwt', heading: 'Settings' },
-  { hash: '/keys', heading: 'Keys' },
-]
-
 describe('the console', { tags: 'chromium' }, () => {
   let console_: ConsoleBrowser
   beforeAll(async () => {
@@ -34,34 +16,6 @@ describe('the console', { tags: 'chromium' }, () => {
     return (await console_.service.post('/admin/users', user, console_.service.admin)).body as { id: string }
   }
   const read = async (id: string) => (await console_.service.get(`/admin/users/${id}`, console_.service.admin)).body
-
-  test.each(['light', 'dark'] as const)(
-    'reads well for everyone, from 320 px on, and asks no other host (%s)',
-    async (colorScheme) => {
-      const { id } = await userNamed(EVIL, `evil-${colorScheme}@example.com`)
-      await console_.service.post('/token?grant_type=password', {
-        ...{ email: `evil-${colorScheme}@example.com`, password: 'correct horse' },
-      })
-      const { page, open, complaints } = await console_.openConsole({ colorScheme })
-      const all = [...SCREENS, { hash: `/users/${id}`, heading: `evil-${colorScheme}@example.com` }]
-      for (const { hash, heading } of all) {
-        await page.setViewportSize({ width: 1280, height: 800 })
-        await open(hash, heading)
-        expect([hash, await accessibilityFaults(page)]).toEqual([hash, []])
-        await page.setViewportSize({ width: 320, height: 640 })
-        expect([hash, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([hash, 320])
-        expect([hash, 320, await accessibilityFaults(page)]).toEqual([hash, 320, []])
-        expect(await page.title()).toBe(`${heading} – Console`)
-      }
-      const { id: odd } = await userNamed({ nodeType: 1 }, `odd-${colorScheme}@example.com`)
-      await open('/users?filter=odd-')
-      await page.getByText('{"nodeType":1}').first().waitFor()
-      await open(`/users/${odd}`, `odd-${colorScheme}@example.com`)
-      await open('/users?filter=onerror')
-      expect(await page.getByRole('cell', { name: EVIL }).count()).toBeGreaterThan(0)
-      expect(complaints).toEqual([])
-    },
-  )
 
   test('a user is found, changed and deleted by keys alone', async () => {
     const { id } = await userNamed('Kay Board', 'keys@example.com')
@@ -176,7 +130,7 @@ describe('the console', { tags: 'chromium' }, () => {
     await page.getByRole('button', { name: 'Reload' }).click()
     await page.getByRole('heading', { level: 1, name: 'Users' }).waitFor()
     await page.route('**/console/assets/**', (route) => route.abort())
-    for (const { hash, heading } of SCREENS) await open(hash, heading)
+    for (const heading of ['Audit', 'Webhooks', 'Keys']) await open(`/${heading.toLowerCase()}`, heading)
   })
 
   test('a new address is confirmed only where the box is ticked for it', async () => {
