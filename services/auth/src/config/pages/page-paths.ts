@@ -4,5 +4,8 @@ export const ARRIVAL_PATH = '/ui/arrive'
 /** Account of the signed-in user, with its parts below. */
 export const ACCOUNT_PATH = '/ui/account'
 
+/** Page that adds second factors. */
+export const FACTORS_PATH = `${ACCOUNT_PATH}/factors`
+
 /** Page between the link of a mail and its effect, for links that lead back to our pages. */
 export const CONFIRM_PATH = '/ui/confirm'

@@ -43,7 +43,10 @@ export interface SecondFactorDeps {
 }
 
 /** Reports whether AUTH_MFA_REQUIRED_FOR demands a second factor of the user. Anonymous users cannot have one. */
-function isSecondFactorDemanded({ mfa, jwt }: Pick<Config, 'jwt' | 'mfa'>, user: Pick<User, 'role' | 'is_anonymous'>) {
+export function isSecondFactorDemanded(
+  { mfa, jwt }: Pick<Config, 'jwt' | 'mfa'>,
+  user: Pick<User, 'role' | 'is_anonymous'>,
+): boolean {
   if (user.is_anonymous || mfa.requiredFor === 'nobody') return false
   return mfa.requiredFor === 'everybody' || [...jwt.adminRoles, jwt.adminGroup].includes(user.role)
 }

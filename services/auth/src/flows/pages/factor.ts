@@ -1,8 +1,10 @@
-// /ui/factor: proves a second factor in the session of this browser, by an authenticator app, a phone or a recovery
-// code. With a checkbox the device is trusted: its token is a cookie here (core/trusted-devices).
-import { type Html, html } from '@services/common/html'
+// /ui/factor: proves a second factor in the session of this browser, by an authenticator app, a phone, a security key
+// or a recovery code. With a checkbox the device is trusted: its token is a cookie here (core/trusted-devices).
+import { type Html, type HtmlValue, html } from '@services/common/html'
 import { button, checkbox, field } from '@services/common/pages/forms'
+import type { Config } from '../../config.ts'
 import { hasProvenSecondFactor, hasVerifiedFactor } from '../../core/factors/assurance.ts'
+import { relyingPartyOf } from '../../core/factors/relying-party.ts'
 import type { SessionBody } from '../../core/sessions/issue-tokens.ts'
 import type { FactorJson } from '../../db/tables.ts'
 import type { Page } from '../../http/hosted/answer-pages.ts'
@@ -11,12 +13,15 @@ import type { ApiAnswer } from '../../http/hosted/call-api.ts'
 import type { Visit } from '../../http/hosted/visit.ts'
 import { fill } from '../../words/language.ts'
 import { factorWords } from '../../words/pages/factor.ts'
+import { ceremony, PASSKEY_SCRIPT, parseCredential } from './passkey.ts'
 
 /** Value of `factor` for recovery codes, which are no factor of their own. */
 const RECOVERY = 'recovery'
 
 export const factorPage: Page = {
   path: '/ui/factor',
+  // The page of a security key opens a challenge.
+  hasEffect: true,
   async get(visit) {
     const caller = await visit.caller()
     return needsFactor(visit, caller) ? showFactor(visit, caller) : visit.goTo('/ui/sign-in')
@@ -35,19 +40,30 @@ const needsFactor = ({ flow }: Visit, caller: BrowserCaller | undefined): caller
   (flow.next !== undefined || !hasProvenSecondFactor(caller.session))
 
 /** Factors that these pages can ask for, an app first. */
-const usableFactors = ({ user }: BrowserCaller): FactorJson[] =>
-  ['totp', 'phone'].flatMap((type) =>
-    (user.factors ?? []).filter(({ factor_type, status }) => factor_type === type && status === 'verified'),
-  )
+const usableFactors = ({ deps: { config } }: Visit, { user }: BrowserCaller): FactorJson[] =>
+  (['totp', 'phone', 'webauthn'] as const)
+    .filter((type) => config.mfa[type].verify && (type !== 'webauthn' || takesKeys(config)))
+    .flatMap((type) =>
+      (user.factors ?? []).filter(({ factor_type, status }) => factor_type === type && status === 'verified'),
+    )
+
+/** Whether keys answer to this origin: the settings bind them to it, or to the site. */
+const takesKeys = ({ mfa, redirectAllowList: allowList, server, siteUrl }: Config): boolean =>
+  relyingPartyOf(mfa.webauthn, { siteUrl, allowList }, undefined).origins.includes(new URL(server.externalUrl).origin)
 
 /** The factor that the page asks for: the chosen one, else the first. */
 const chosenFactor = (visit: Visit, caller: BrowserCaller): FactorJson | undefined => {
   const wanted = visit.form.factor ?? visit.query.factor
-  const factors = usableFactors(caller)
+  const factors = usableFactors(visit, caller)
   return factors.find(({ id }) => id === wanted) ?? factors[0]
 }
 
 const isByRecovery = ({ form, query }: Visit) => (form.factor ?? query.factor) === RECOVERY
+
+interface Opened {
+  id: string
+  webauthn?: { credential_options: { publicKey: object } }
+}
 
 async function sendCode(visit: Visit, caller: BrowserCaller) {
   const factor = chosenFactor(visit, caller)
@@ -58,12 +74,14 @@ async function sendCode(visit: Visit, caller: BrowserCaller) {
 }
 
 const challenge = (visit: Visit, as: BrowserCaller, { id }: FactorJson) =>
-  visit.api<{ id: string }>('POST', `/factors/${id}/challenge`, {}, { as })
+  visit.api<Opened>('POST', `/factors/${id}/challenge`, {}, { as })
 
 async function prove(visit: Visit, caller: BrowserCaller) {
   const answer = await verify(visit, caller)
   if (!answer.ok) {
-    const [problem, factor = ''] = [visit.explain(answer), visit.form.factor]
+    const isKey = visit.form.credential !== undefined && KEY_REFUSED.includes(answer.code)
+    const problem = isKey ? visit.words(factorWords).keyRefused : visit.explain(answer)
+    const { factor = '' } = visit.form
     // The refusal may have ended the session.
     const isOver = ['mfa_verification_rejected', 'session_not_found', 'user_banned'].includes(answer.code)
     if (isOver) return visit.goTo('/ui/sign-in', { carry: { problem } })
@@ -75,11 +93,19 @@ async function prove(visit: Visit, caller: BrowserCaller) {
   return visit.signedIn(answer.body)
 }
 
+/** Refusals of a key's answer; the next one has a challenge of its own. */
+const KEY_REFUSED = ['mfa_verification_failed', 'mfa_challenge_expired', 'mfa_factor_not_found', 'validation_failed']
+
 async function verify(visit: Visit, as: BrowserCaller): Promise<ApiAnswer<SessionBody>> {
   const { code = '' } = visit.form
   if (isByRecovery(visit)) return visit.api('POST', '/factors/recovery-codes/verify', { code }, { as })
   const factor = chosenFactor(visit, as)
   if (!factor) return { ok: false, status: 404, code: 'mfa_factor_not_found', message: '' }
+  if (factor.factor_type === 'webauthn') {
+    const { challenge_id, credential = '' } = visit.form
+    const webauthn = { type: 'request', credential_response: parseCredential(credential) }
+    return visit.api('POST', `/factors/${factor.id}/verify`, { challenge_id, webauthn }, { as })
+  }
   const opened: ApiAnswer<{ id: string }> = !visit.carried.challenge
     ? await challenge(visit, as, factor)
     : { ok: true, status: 200, body: { id: visit.carried.challenge }, headers: {} }
@@ -94,15 +120,18 @@ async function trustDevice(visit: Visit, as: BrowserCaller): Promise<void> {
   if (answer.ok) visit.trustDevice(answer.body.token)
 }
 
-function showFactor(visit: Visit, caller: BrowserCaller) {
+async function showFactor(visit: Visit, caller: BrowserCaller) {
   const words = visit.words(factorWords)
-  const { problem, error } = visit.carried
+  const { error } = visit.carried
   const factor = isByRecovery(visit) ? undefined : chosenFactor(visit, caller)
+  const isKey = factor?.factor_type === 'webauthn'
+  const opened = isKey ? await challenge(visit, caller, factor) : undefined
+  const problem = opened?.ok === false ? visit.explain(opened) : (visit.carried.problem ?? (isKey ? error : undefined))
   const body = isByRecovery(visit)
     ? recoveryForm(visit, error)
     : factor?.factor_type === 'phone'
       ? phoneForms(visit, factor, error)
-      : factor && appForm(visit, factor, error)
+      : factor && (opened ? keyForm(visit, factor, opened) : appForm(visit, factor, error))
   const { name } = visit.deps.config.pages
   return visit.show({
     title: words.title,
@@ -113,7 +142,24 @@ function showFactor(visit: Visit, caller: BrowserCaller) {
       otherWays(visit, caller, factor),
       html`<p class="links"><a href="${visit.link('/ui/sign-out')}">${words.signOut}</a></p>\n`,
     ],
+    scripts: isKey ? [PASSKEY_SCRIPT] : [],
   })
+}
+
+/** Nothing to press where the challenge was refused: the page says why. */
+function keyForm(visit: Visit, factor: FactorJson, opened: ApiAnswer<Opened>): HtmlValue {
+  const words = visit.words(factorWords)
+  const options = opened.ok ? opened.body.webauthn?.credential_options.publicKey : undefined
+  if (!opened.ok || !options) return html`<p>${words.key}</p>\n`
+  const challenge = JSON.stringify({ challenge_id: opened.body.id, options })
+  const press = {
+    kind: 'get',
+    label: words.pressKey,
+    problem: words.keyFailed,
+    needsScript: words.keyNeedsScript,
+  } as const
+  const body = [ceremony({ ...press, challenge }), trustBox(visit)]
+  return [html`<p>${words.key}</p>\n`, visit.formOf({ fields: { factor: factor.id }, body })]
 }
 
 const appForm = (visit: Visit, factor: FactorJson, error: string | undefined): Html =>
@@ -133,14 +179,19 @@ function phoneForms(visit: Visit, factor: FactorJson, error: string | undefined)
 
 function codeFields(visit: Visit, error: string | undefined): Html[] {
   const words = visit.words(factorWords)
-  const { ttlSeconds } = visit.deps.config.mfa.trustedDevices
   const code = field({
     ...{ name: 'code', label: words.code, error, required: true, autofocus: true, maxlength: 64 },
     ...{ autocomplete: 'one-time-code', inputmode: 'numeric' },
   })
+  return [code, trustBox(visit), button({ label: words.verify })]
+}
+
+function trustBox(visit: Visit): Html {
+  const words = visit.words(factorWords)
+  const { ttlSeconds } = visit.deps.config.mfa.trustedDevices
+  if (ttlSeconds === 0) return html``
   const days = Math.max(1, Math.round(ttlSeconds / 86_400))
-  const trust = checkbox({ name: 'trust', label: fill(words.trust, { days }), hint: words.trustHint })
-  return [code, ...(ttlSeconds > 0 ? [trust] : []), button({ label: words.verify })]
+  return checkbox({ name: 'trust', label: fill(words.trust, { days }), hint: words.trustHint })
 }
 
 function recoveryForm(visit: Visit, error: string | undefined): Html {
@@ -163,12 +214,15 @@ function otherWays(visit: Visit, caller: BrowserCaller, shown: FactorJson | unde
   const words = visit.words(factorWords)
   const linkTo = (factor: string, label: string) =>
     html`<p><a href="${visit.link('/ui/factor', { factor })}">${label}</a></p>\n`
-  const others = usableFactors(caller).filter((factor) => factor !== shown)
+  const others = usableFactors(visit, caller).filter((factor) => factor !== shown)
   const hasCodes = (caller.user.factors ?? []).some(({ factor_type: type }) => type === 'recovery_code')
   return [
     ...others.map((factor) => {
       if (factor.factor_type === 'phone') return linkTo(factor.id, fill(words.usePhone, { digits: digitsOf(factor) }))
       const { friendly_name: name } = factor
+      if (factor.factor_type === 'webauthn') {
+        return linkTo(factor.id, name === '' ? words.pressKey : fill(words.useNamedKey, { name }))
+      }
       return linkTo(factor.id, name === '' ? words.useApp : fill(words.useNamedApp, { name }))
     }),
     ...(hasCodes && !isByRecovery(visit) ? [linkTo(RECOVERY, words.useRecovery)] : []),

@@ -25,7 +25,10 @@ export const newPasswordPage: Page = {
     const { password = '', current_password, nonce } = visit.form
     const answer = await visit.api('PUT', '/user', { password, current_password, nonce }, { as: caller })
     if (answer.ok) return goOn(visit, caller, nextOf(visit, caller))
-    if (answer.code === 'insufficient_aal') return visit.goTo('/ui/factor', { query: { next: NEW_PASSWORD_PATH } })
+    if (answer.code === 'insufficient_aal') {
+      const hasFactor = hasVerifiedFactor(caller.user)
+      return hasFactor ? visit.goTo('/ui/factor', { query: { next: visit.path } }) : visit.toSetUp(visit.path)
+    }
     if (NEW_REFUSED.includes(answer.code)) return visit.retry({ error: visit.explain(answer), problem: '' })
     const needsCode = answer.code === 'reauthentication_needed'
     const sent = needsCode ? await visit.api('GET', '/reauthenticate', undefined, { as: caller }) : answer

@@ -94,9 +94,11 @@ interface Ceremony {
   options?: string
   /** Challenge as JSON. */
   challenge?: string
+  /** Sentence that a browser without the script shows. */
+  needsScript?: string
 }
 
-const ceremony = ({ kind, label, problem, options, challenge }: Ceremony): Html =>
+export const ceremony = ({ kind, label, problem, options, challenge, needsScript }: Ceremony): Html =>
   html`${hiddenFields({ challenge_id: '', credential: '' })}<p hidden class="notice problem" role="alert">${problem}</p>
-<button type="submit" data-passkey="${kind}" data-options="${options ?? ''}" data-challenge="${challenge ?? ''}" hidden>${label}</button>
+${needsScript && html`<p class="needs-script">${needsScript}</p>\n`}<button type="submit" data-passkey="${kind}" data-options="${options ?? ''}" data-challenge="${challenge ?? ''}" hidden>${label}</button>
 `

@@ -18,6 +18,12 @@ export function targetOf({ siteUrl, redirectAllowList }: Config, { redirect_to: 
   return isFine ? asciiUrl(wanted) : siteUrl
 }
 
+/** Path of the target where it is a page of ours, below the public address of the service. */
+export function ownPathOf(config: Config, flow: Flow): string | undefined {
+  const [{ externalUrl }, target] = [config.server, targetOf(config, flow)]
+  return target.startsWith(`${externalUrl}/ui/`) ? target.slice(externalUrl.length) : undefined
+}
+
 /** Starts the session of a further application for a user who is signed in at our pages. */
 export const sessionForApplication = (
   deps: Deps,

@@ -8,8 +8,9 @@ import { hiddenFields } from '@services/common/pages/forms'
 import { notice } from '@services/common/pages/notices'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { decodeJwt } from 'jose'
-import { ACCOUNT_PATH, ARRIVAL_PATH } from '../../config/pages/page-paths.ts'
+import { ACCOUNT_PATH, ARRIVAL_PATH, FACTORS_PATH } from '../../config/pages/page-paths.ts'
 import { lacksFactor } from '../../core/factors/assurance.ts'
+import { isSecondFactorDemanded } from '../../core/freshness/require-fresh.ts'
 import { deriveKey } from '../../core/keys/derive-key.ts'
 import { MAX_TARGET_LENGTH } from '../../core/redirects/allow-list-patterns.ts'
 import type { SessionBody } from '../../core/sessions/issue-tokens.ts'
@@ -29,7 +30,7 @@ import { type BrowserCaller, HOSTED_COOKIE, openBrowserSessions } from './browse
 import { type ApiAnswer, type ApiCall, callApi, streamApi } from './call-api.ts'
 import { type Carried, openCarried, PAGE_SECONDS, sealCarried } from './carried.ts'
 import { type Flow, readFlow, toApplication } from './flow.ts'
-import { addressWithSession, sessionForApplication, targetOf } from './hand-over.ts'
+import { addressWithSession, ownPathOf, sessionForApplication, targetOf } from './hand-over.ts'
 import { openPasskeyOffer, PASSKEY_PATH } from './passkey-offer.ts'
 import { takeSession } from './take-session.ts'
 
@@ -108,20 +109,25 @@ export function openVisits(app: FastifyInstance, deps: Deps) {
     const take = (session: SessionBody, { isShared = false } = {}): Promise<string> =>
       takeSession(deps, sessions, { request, reply }, session, { isShared })
 
+    /** Leads to the page that adds a second factor, and then on; `next` is a page of ours. */
+    const toSetUp = (next?: string): FastifyReply =>
+      goTo(FACTORS_PATH, { query: next === undefined ? {} : { next }, carry: { setUp: 'yes' } })
+
     /**
      * Signs this browser in with the session of an API answer. Leads to the second factor if the user has one, else to
-     * `next`, else to the application; a passkey may be offered before.
+     * `next`, else to the application. A demanded second factor is added before; a passkey may be offered.
      */
     async function signedIn(session: SessionBody): Promise<FastifyReply> {
       const claims = decodeJwt<{ session_id: string; amr: AmrEntry[] }>(session.access_token)
       // The sign-in that was asked for.
       flow.prompt = undefined
       // A site that is a page of ours needs no tokens: the cookie is enough.
-      const own = ownPath(config, targetOf(config, flow))
+      const own = ownPathOf(config, flow)
       const aal = await take(session, { isShared: !(flow.next ?? own ?? '').startsWith(ACCOUNT_PATH) })
       if (lacksFactor({ factors: session.user.factors as FactorJson[] }, aal)) return goTo('/ui/factor')
       if (flow.next !== undefined) return reply.redirect(link(flow.next, { next: undefined }), 303)
       if (own !== undefined) return reply.redirect(base + own, 303)
+      if (aal === 'aal1' && config.mfa.totp.enroll && isSecondFactorDemanded(config, session.user)) return toSetUp()
       if (await passkeyOffer.isDue(request, session.user.id, claims.amr)) {
         passkeyOffer.note(reply)
         return goTo(PASSKEY_PATH)
@@ -248,12 +254,13 @@ ${hiddenFields({ ...flow, c: given.c, ...fields, proof })}${body}</form>
 
       /** Takes the session of an API answer into this browser, which shows its own page next. */
       take,
+      toSetUp,
       signedIn,
       leave,
       /** The application's address, or the site where none is permitted. */
       target: (): string => targetOf(config, flow),
       /** Whether that is a page of ours, as where there is no application. */
-      staysHere: (): boolean => ownPath(config, targetOf(config, flow)) !== undefined,
+      staysHere: (): boolean => ownPathOf(config, flow) !== undefined,
       /** Public address of an endpoint, for navigations of the browser. */
       apiAddress: (endpoint: string): string => `${externalBase(request, config)}${endpoint}`,
 
@@ -280,10 +287,6 @@ ${hiddenFields({ ...flow, c: given.c, ...fields, proof })}${body}</form>
     }
   }
 }
-
-/** Path of a page of ours at its public address, below that of the service. */
-const ownPath = ({ server: { externalUrl } }: Deps['config'], target: string): string | undefined =>
-  target.startsWith(`${externalUrl}/ui/`) ? target.slice(externalUrl.length) : undefined
 
 const textsOf = (values: unknown): Fields =>
   Object.fromEntries(

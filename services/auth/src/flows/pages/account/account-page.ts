@@ -67,8 +67,9 @@ export function refused({ visit, caller }: Own, refusal: Refused, again: (proble
   if (refusal.code === 'reauthentication_needed') {
     return visit.goTo(`${ACCOUNT}/confirm`, { query: { next: visit.path } })
   }
-  if (refusal.code === 'insufficient_aal' && hasVerifiedFactor(caller.user)) {
-    return visit.goTo('/ui/factor', { query: { next: visit.path } })
+  if (refusal.code === 'insufficient_aal') {
+    if (hasVerifiedFactor(caller.user)) return visit.goTo('/ui/factor', { query: { next: visit.path } })
+    if (visit.deps.config.mfa.totp.enroll) return visit.toSetUp(visit.path)
   }
   return again(visit.explain(refusal))
 }

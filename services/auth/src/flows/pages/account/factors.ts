@@ -8,6 +8,7 @@ import type { ApiAnswer } from '../../../http/hosted/call-api.ts'
 import { fill } from '../../../words/language.ts'
 import { factorWords } from '../../../words/pages/account/factors.ts'
 import { accountWords } from '../../../words/pages/account/overview.ts'
+import { goOn } from '../go-on.ts'
 import {
   accountPage,
   done,
@@ -33,6 +34,7 @@ export const factorsPage = accountPage({
     const { way } = own.visit.form
     if (way === 'begin') return begin(own)
     if (way === 'prove') return prove(own)
+    if (way === 'on') return goOn(own.visit, own.caller, own.visit.flow.next)
     return way === 'codes' ? makeCodes(own) : remove(own)
   },
 })
@@ -82,11 +84,20 @@ async function prove(own: Own) {
     // Proven by the first press of two, which used the code up.
     const user = await own.api<UserBody>('GET', '/user')
     const isProven = user.ok && user.body.factors?.some((factor) => factor.id === id && factor.status === 'verified')
-    return isProven ? done(own, own.visit.words(factorWords).added) : refused(own, proven, again)
+    return isProven ? added(own) : refused(own, proven, again)
   }
   const { recovery_codes: codes } = proven.body
-  return codes ? showCodes(own, codes) : done(own, own.visit.words(factorWords).added)
+  return codes ? showCodes(own, codes) : added(own)
 }
+
+const added = ({ visit }: Own) =>
+  visit.goTo(visit.path, { carry: { news: visit.words(factorWords).added, setUp: visit.carried.setUp ?? '' } })
+
+/** Whether a demand has led here: with a factor the user goes on. */
+const isSetUp = ({ visit }: Own) => visit.carried.setUp === 'yes'
+
+const onwards = ({ visit }: Own, label: string): Html =>
+  visit.formOf({ fields: { way: 'on' }, body: button({ label }) })
 
 async function makeCodes(own: Own) {
   const { had } = own.visit.form
@@ -120,6 +131,8 @@ async function showFactors(own: Own, problem?: string) {
   return showAccount(own, {
     ...{ title: words.factors, problem, isWide: true },
     body: [
+      isSetUp(own) &&
+        (factors.length > 0 ? onwards(own, words.goOn) : html`<p class="notice news">${words.demanded}</p>\n`),
       html`<p class="hint">${words.hint}</p>\n`,
       table({
         ...{ caption: words.factors, empty: words.empty },
@@ -196,7 +209,7 @@ function showCodes(own: Own, codes: readonly string[]) {
     body: [
       html`<p>${words.keepCodes}</p>
 <ul>${codes.map((code) => html`<li><code>${code}</code></li>\n`)}</ul>
-<p class="links"><a href="${visit.link(visit.path)}">${words.kept}</a></p>
+${isSetUp(own) ? onwards(own, words.kept) : html`<p class="links"><a href="${visit.link(visit.path)}">${words.kept}</a></p>`}
 `,
     ],
   })

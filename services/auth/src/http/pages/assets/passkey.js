@@ -24,6 +24,7 @@ function prepare(button) {
   const form = /** @type {HTMLFormElement} */ (button.form)
   const problem = /** @type {HTMLElement} */ (form.querySelector('[role="alert"]'))
   button.hidden = false
+  form.querySelector('.needs-script')?.remove()
   form.addEventListener('submit', async (event) => {
     event.preventDefault()
     button.disabled = true

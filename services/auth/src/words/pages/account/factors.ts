@@ -3,6 +3,8 @@ import { inEachLanguage } from '../../language.ts'
 export const factorWords = inEachLanguage({
   en: {
     hint: 'A second factor protects your account even if your password or mailbox is in the wrong hands.',
+    demanded: 'A second factor is required here. Please add an authenticator app; then you can go on.',
+    goOn: 'Continue',
     empty: 'You have no second factor yet.',
     kind: 'Kind',
     totp: 'Authenticator app',
@@ -30,6 +32,8 @@ export const factorWords = inEachLanguage({
   },
   de: {
     hint: 'Ein zweiter Faktor schützt dein Konto auch dann, wenn dein Passwort oder Postfach in falschen Händen ist.',
+    demanded: 'Hier ist ein zweiter Faktor nötig. Bitte füge eine Authenticator-App hinzu, dann geht es weiter.',
+    goOn: 'Weiter',
     empty: 'Du hast noch keinen zweiten Faktor.',
     kind: 'Art',
     totp: 'Authenticator-App',
