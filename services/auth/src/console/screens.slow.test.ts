@@ -1,7 +1,8 @@
+import { readFile } from 'node:fs/promises'
 import { accessibilityFaults } from '@services/common/testing/http/accessibility'
 import type { Route } from '@services/common/testing/http/browser'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { totpCode } from '../../test/second-factors.ts'
+import { enrollTotp, totpCode, verifyTotp } from '../../test/second-factors.ts'
 import { type ConsoleBrowser, startConsoleBrowser } from './testing/console-browser.ts'
 
 describe('the console', { tags: 'chromium' }, () => {
@@ -73,6 +74,60 @@ describe('the console', { tags: 'chromium' }, () => {
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).press('Enter')
     await page.getByRole('heading', { level: 1, name: 'Users' }).waitFor()
     expect((await read(id)).error_code).toBe('user_not_found')
+    expect(complaints).toEqual([])
+  })
+
+  test('a user is created, invited, helped and signed out by keys alone', async () => {
+    const { service } = console_
+    const { page, open, complaints } = await console_.openConsole()
+    const press = (name: string) =>
+      page.getByRole('main').getByRole('button', { name, exact: true }).first().press('Enter')
+    const dialog = page.getByRole('dialog')
+    const agree = (name: string) => dialog.getByRole('button', { name, exact: true }).press('Enter')
+    const said = (text: string) => page.getByRole('status').getByText(text).waitFor()
+    const titled = (name: string) => page.getByRole('heading', { level: 1, name, exact: true }).waitFor()
+
+    await open('/users', 'Users')
+    await press('Invite')
+    await dialog.getByLabel('E-mail address').fill('invited@example.com')
+    await agree('Send the invitation')
+    await titled('invited@example.com')
+    expect((await service.mailbox.waitFor('invited@example.com')).subject).toBe("You've been invited")
+
+    const email = 'helped@example.com'
+    const password = 'correct horse'
+    await open('/users', 'Users')
+    await press('Create user')
+    await dialog.getByLabel('E-mail address').fill(email)
+    await dialog.getByLabel('The address counts as confirmed').press('Space')
+    await dialog.getByLabel('Password').fill(password)
+    await agree('Create')
+    await titled(email)
+    const signIn = await service.post('/token?grant_type=password', { email, password })
+    expect(signIn.status).toBe(200)
+    const user = { auth: { authorization: `Bearer ${signIn.body.access_token}` } }
+    await verifyTotp(service, user, await enrollTotp(service, user, 'Lost phone'))
+    const { id } = signIn.body.user
+
+    await page.reload()
+    await press('Send recovery mail')
+    await said(`Recovery mail to ${email} queued`)
+    expect((await service.mailbox.waitFor(email, { subject: 'Reset your password' })).text).toMatch(/\d{6}/)
+    await press('Remove')
+    await page.getByRole('dialog', { name: 'Remove Lost phone?' }).waitFor()
+    await agree('Remove the factor')
+    await said('Factor removed')
+    expect((await read(id)).factors).toBeUndefined()
+    const download = page.waitForEvent('download')
+    await press('Export data')
+    expect(JSON.parse(await readFile(await (await download).path(), 'utf8')).user.email).toBe(email)
+    await service.post('/token?grant_type=password', { email, password })
+    await page.reload()
+    await press('Sign out everywhere')
+    await agree('Sign out')
+    await said('Signed out everywhere')
+    await page.getByText('The user is signed in nowhere.').waitFor()
+    expect((await service.get(`/admin/users/${id}/sessions`, service.admin)).body).toEqual([])
     expect(complaints).toEqual([])
   })
 
