@@ -92,11 +92,78 @@ export type ListName = keyof typeof LISTS
 export const columnsOf = (list: ListName): string[] =>
   Object.entries<Place>(LISTS[list]).flatMap(([column, place]) => (place === true ? [column] : []))
 
+const SECRET = 'secret: encrypted'
+const HOW = 'how an address was confirmed, for the rules of addresses'
+
+/** Tables whose rows are in `user`, with their columns. */
+export const IN_USER = {
+  users: {
+    id: true,
+    aud: true,
+    role: true,
+    email: true,
+    phone: true,
+    password_hash: HASH,
+    email_confirmed_at: true,
+    phone_confirmed_at: true,
+    confirmed_at: true,
+    invited_at: true,
+    confirmation_sent_at: true,
+    recovery_sent_at: true,
+    email_change: true,
+    email_change_sent_at: true,
+    email_change_session_id: 'in `sessions`',
+    email_change_confirm_status: 'step of a change of address',
+    phone_change: true,
+    phone_change_sent_at: true,
+    phone_change_session_id: 'in `sessions`',
+    reauthentication_sent_at: true,
+    last_sign_in_at: true,
+    app_metadata: true,
+    user_metadata: true,
+    is_anonymous: true,
+    email_assumed: HOW,
+    phone_assumed: HOW,
+    email_vouched: HOW,
+    phone_vouched: HOW,
+    banned_until: true,
+    deleted_at: true,
+    created_at: true,
+    updated_at: true,
+    factors: true,
+    claim: 'data that come with the proof of an address, perhaps from a stranger',
+  },
+  identities: {
+    id: true,
+    user_id: OWNER,
+    provider: true,
+    provider_id: true,
+    identity_data: true,
+    email: true,
+    last_sign_in_at: true,
+    created_at: true,
+    updated_at: true,
+  },
+  factors: {
+    id: true,
+    user_id: OWNER,
+    factor_type: true,
+    status: true,
+    friendly_name: true,
+    session_id: 'in `sessions`',
+    phone: true,
+    sealed_secret: SECRET,
+    last_used_step: 'counter against codes that are used twice',
+    credential_id: 'id at the security key, of no use elsewhere',
+    credential: 'key material, of no use elsewhere',
+    last_challenged_at: true,
+    created_at: true,
+    updated_at: true,
+  },
+} as const satisfies { [Table in keyof DB]?: { [Column in keyof DB[Table]]: Place } }
+
 /** Other tables, exported in another form or not at all. */
-export const OTHER_TABLES: Record<Exclude<keyof DB, ListName>, string> = {
-  users: 'in `user`, as GET /user answers it; without the password hash and what an unproven address would bring',
-  identities: 'in `user`',
-  factors: 'in `user`, without their secrets',
+export const OTHER_TABLES: Record<Exclude<keyof DB, ListName | keyof typeof IN_USER>, string> = {
   audit_log_entries: 'in `audit_log`, without personal data of other people',
   one_time_tokens: 'hashes of links and codes, which expire; `messages` has what was sent',
   earlier_links: 'hashes of links, which expire',

@@ -5,7 +5,7 @@ import { signInAgain, withTotp } from '../../../test/second-factors.ts'
 import { type Answer, type SignedIn, startTestService, type TestService } from '../../../test/service.ts'
 import { addPausedReceiver } from '../../../test/upstreams/paused-receiver.ts'
 import { PASSKEYS, register } from '../../../test/webauthn/passkeys.ts'
-import { columnsOf, LISTS, type ListName, OTHER_TABLES } from '../../core/user-export/exported-tables.ts'
+import { columnsOf, IN_USER, LISTS, type ListName, OTHER_TABLES } from '../../core/user-export/exported-tables.ts'
 import { TABLES } from '../../db/tables.ts'
 
 let service: TestService
@@ -21,6 +21,7 @@ afterAll(() => service.close())
 const exported = ({ auth }: Pick<SignedIn, 'auth'>) => service.get('/user/export', auth)
 const deleted = ({ auth }: Pick<SignedIn, 'auth'>) => service.delete('/user', auth)
 const lists = Object.keys(LISTS) as ListName[]
+const placedTables = { ...LISTS, ...IN_USER }
 const rowsOf = async (table: string, userId: string): Promise<Record<string, unknown>[]> =>
   (await service.deps.pool.query(`select * from ${table} where user_id = $1 order by created_at desc`, [userId])).rows
 
@@ -64,16 +65,20 @@ describe('an export', () => {
     const { rows } = await service.deps.pool.query(
       `select table_name, column_name from information_schema.columns
        where table_schema = current_schema() and table_name = any ($1)`,
-      [lists],
+      [Object.keys(placedTables)],
     )
     const columns = rows.map(({ table_name, column_name }) => `${table_name}.${column_name}`)
-    const placed = lists.flatMap((list) => Object.keys(LISTS[list]).map((column) => `${list}.${column}`))
+    const placed = Object.entries(placedTables).flatMap(([table, places]) =>
+      Object.keys(places).map((column) => `${table}.${column}`),
+    )
     expect(placed.toSorted()).toEqual(columns.toSorted())
-    expect([...lists, ...Object.keys(OTHER_TABLES)].toSorted()).toEqual(TABLES.toSorted())
+    expect([...Object.keys(placedTables), ...Object.keys(OTHER_TABLES)].toSorted()).toEqual(TABLES.toSorted())
   })
 
   test('has every row of the user and no secret', async () => {
     const user = await withEverything()
+    const change = { email: freshEmail(), phone: '+491700000001', data: { full_name: 'Ada' } }
+    await service.put('/user', change, user.auth)
     const { status, body, text, headers } = await exported(user)
     expect(status).toBe(200)
     expect(headers['content-disposition']).toBe('attachment; filename="account.json"')
@@ -82,6 +87,16 @@ describe('an export', () => {
     const factors = await rowsOf('factors', user.userId)
     const { rows: users } = await service.deps.pool.query('select * from users where id = $1', [user.userId])
     const secrets = [users[0].password_hash, factors[0]?.sealed_secret]
+    for (const [table, places] of Object.entries<Record<string, true | string>>(IN_USER)) {
+      const rows = table === 'users' ? users : await rowsOf(table, user.userId)
+      const values = rows.flatMap((row) =>
+        Object.entries(row).filter(([column, value]) => places[column] === true && isTextOrTime(value)),
+      )
+      expect(values.length).toBeGreaterThan(5)
+      for (const [column, value] of values) {
+        expect([table, column, text.includes(JSON.stringify(value).slice(1, -1))]).toEqual([table, column, true])
+      }
+    }
     for (const list of lists) {
       const rows = await rowsOf(list, user.userId)
       expect([list, rows.length]).not.toEqual([list, 0])
@@ -232,6 +247,8 @@ describe('a deletion', () => {
     await usual.close()
   })
 })
+
+const isTextOrTime = (value: unknown) => typeof value === 'string' || value instanceof Date
 
 const textOf = (row: unknown) => JSON.stringify(row)
 
