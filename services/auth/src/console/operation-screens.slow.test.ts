@@ -93,6 +93,10 @@ describe('in a browser', { tags: 'chromium' }, () => {
     await press('Send a test')
     await service.settled()
     await expect.poll(() => receiver.received.length).toBe(1)
+    // The receiver has the event before the service has its answer, and the page does not load again by itself.
+    const [, path] = /#(\/webhooks\/[\w-]+)/.exec(page.url()) ?? []
+    const states = async () => (await service.get(`/admin${path}/deliveries`, service.admin)).body.deliveries
+    await expect.poll(states).toMatchObject([{ state: 'delivered' }])
     await open('/webhooks')
     await page.getByRole('link', { name: receiver.url }).press('Enter')
     const delivered = page.getByRole('row', { name: /webhook\.test.*delivered/ })
