@@ -135,7 +135,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   await app.register(pageFileRoutes, { deps })
   if (config.pages.enabled) {
     const { hostedPages } = await import('./flows/pages/pages.routes.ts')
-    await app.register(hostedPages, { deps })
+    await app.register(hostedPages, { deps, prefix: '/ui' })
   }
 
   // Passkeys: while they are disabled, no path of theirs checks a token

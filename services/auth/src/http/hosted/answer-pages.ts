@@ -5,6 +5,7 @@ import { explainFailure } from '@services/common/http/error-handler'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { parsePkce } from '../../core/one-time-tokens/pkce.ts'
 import type { Deps } from '../../deps.ts'
+import { apiError } from '../../errors.ts'
 import { fill } from '../../words/language.ts'
 import { frameWords } from '../../words/pages/frame.ts'
 import { errorAnswers } from '../bodies/error-bodies.ts'
@@ -33,11 +34,12 @@ export function answerPages(app: FastifyInstance, deps: Deps, pages: readonly Pa
 
   return {
     answer(path, request, reply) {
-      const page = byPath.get(path.replace(/\/$/, ''))
+      const page = byPath.get(path)
+      if (!page) throw apiError('not_found')
       const isPost = request.method === 'POST'
-      if (!page || (isPost && !page.post)) {
-        reply.callNotFound()
-        return reply
+      if (isPost && !page.post) {
+        reply.header('allow', 'GET, HEAD')
+        throw apiError('method_not_allowed')
       }
       const visit = visitOf(request, reply, page)
       // Throws for a malformed challenge, which no sign-in could end with.
