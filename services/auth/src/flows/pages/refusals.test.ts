@@ -49,11 +49,12 @@ test.for<[string, number, Omit<InjectOptions, 'url'>, suffix?: string]>([
         continue
       }
       // A page without a form takes none; that of links lacks its token.
-    const unproven = post ? (path === CONFIRM_PATH ? 400 : 403) : 405
-    expect([url, answer.statusCode]).toEqual([url, status === 403 ? unproven : status])
-    expectPage(url, { ...answer, text: answer.payload })
-  }
-})
+      const unproven = post ? (path === CONFIRM_PATH ? 400 : 403) : 405
+      expect([url, answer.statusCode]).toEqual([url, status === 403 ? unproven : status])
+      expectPage(url, { ...answer, text: answer.payload })
+    }
+  },
+)
 
 test('a failure of ours is answered by a page, at each page that looks for the user', async ({ service }) => {
   const broken = await service.with({})

@@ -28,6 +28,15 @@ export interface PageAnswers {
   fail(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply
 }
 
+/** Shows the page of a form without a valid proof again, in the user's language. */
+async function refuseForm(visit: Visit, page: Page): Promise<FastifyReply> {
+  await visit.caller()
+  const { expired, changed } = visit.words(frameWords)
+  visit.fail(visit.hasCookie() ? changed : expired)
+  visit.reply.code(403)
+  return page.get(visit)
+}
+
 export function answerPages(app: FastifyInstance, deps: Deps, pages: readonly Page[]): PageAnswers {
   const visitOf = openVisits(app, deps)
   const byPath = new Map(pages.map((page) => [page.path, page]))
@@ -49,9 +58,7 @@ export function answerPages(app: FastifyInstance, deps: Deps, pages: readonly Pa
         return isHeld ? reply.code(204).send() : page.get(visit)
       }
       if (visit.hasProof()) return page.post(visit)
-      visit.fail(visit.words(frameWords).expired)
-      reply.code(403)
-      return page.get(visit)
+      return refuseForm(visit, page)
     },
 
     fail(error, request, reply) {

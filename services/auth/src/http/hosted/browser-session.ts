@@ -115,6 +115,12 @@ export function openBrowserSessions(deps: SessionsDeps, cookie: BrowserCookie) {
       return { user: found.user, session: found.session }
     },
 
+    /** Whether the user of the named session is deleted. */
+    async isUserGone(request: FastifyRequest): Promise<boolean> {
+      const visit = visitOf(request)
+      return visit !== undefined && (await deps.findCaller(visit)) === undefined
+    },
+
     end(reply: FastifyReply): void {
       removeCookie(reply, name, isSecure)
     },

@@ -62,8 +62,8 @@ const ENGLISH = {
 type Explained = keyof typeof ENGLISH
 
 /**
- * Codes that the API's own text explains: that of an operator's hook, and those that no form and no address of the pages
- * can cause.
+ * Codes that the API's own text explains: that of an operator's hook, and those that no form and no address of the
+ * pages can cause.
  */
 export const OWN_TEXT = [
   ...['hook_rejected', 'anonymous_provider_disabled', 'custom_provider_not_found', 'invite_not_found', 'not_admin'],

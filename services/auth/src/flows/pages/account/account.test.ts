@@ -98,7 +98,7 @@ test('a new password signs out everywhere else', async ({ service }) => {
   expect((await send(browser, page, { password: '123456' })).problem).toContain('too easy')
   expect((await send(browser, page, { password: 'another horse' })).news).toContain('changed')
   // The second press.
-  expect((await send(browser, page, { password: 'another horse' })).problem).toBe('This is your password already.')
+  expect((await send(browser, page, { password: 'another horse' })).news).toBe('This is your password already.')
   expect(await service.put('/user', { data: {} }, auth)).toMatchObject({ body: { error_code: 'session_not_found' } })
   const grant = await service.post('/token?grant_type=password', { email, password: 'another horse' })
   expect(grant.status).toBe(200)
