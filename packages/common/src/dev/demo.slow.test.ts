@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { PATIENCE_MS } from '../testing/patience.ts'
 import { findFreePort } from './dev-ports.ts'
 
@@ -104,28 +104,4 @@ test('a failed step is printed and makes the exit code 1', async () => {
   expect(output).toContain('✗')
   expect(output).not.toContain('Everything worked.')
   expect(code).toBe(1)
-})
-
-test('a dev without hosted pages starts without the console, and its banner shows neither', async () => {
-  const [port, smtp, web] = await Promise.all(Array.from({ length: 3 }, () => findFreePort()))
-  const child = spawn(process.execPath, ['src/dev.ts'], {
-    cwd: join(import.meta.dirname, '../../../../services/auth'),
-    env: {
-      ...env,
-      ...{ DEV_DATA_DIR: join(dataDir, 'no-pages'), AUTH_HOSTED_PAGES_ENABLED: 'false', AUTH_PORT: String(port) },
-      ...{ INBOX_SMTP_PORT: String(smtp), INBOX_WEB_PORT: String(web) },
-    },
-  })
-  onTestFinished(async () => {
-    child.kill('SIGINT')
-    if (child.exitCode === null) await once(child, 'exit')
-  })
-  let said = ''
-  for (const stream of [child.stdout, child.stderr])
-    stream.on('data', (chunk) => {
-      said += chunk
-    })
-  await vi.waitFor(() => expect(said).toMatch(/base URL|requires/), PATIENCE_MS)
-  expect(said).toContain(`base URL http://127.0.0.1:${port}`)
-  expect(said).not.toMatch(/\/ui\/|console|admin create|requires/)
 })
