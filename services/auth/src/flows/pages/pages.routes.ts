@@ -13,7 +13,7 @@ export const PAGE_PATHS = [
   ...['name', 'addresses', 'password', 'passkeys', 'factors', 'sessions', 'devices'].map(
     (name) => `/ui/account/${name}`,
   ),
-  ...['identities', 'export', 'deletion', 'confirm'].map((name) => `/ui/account/${name}`),
+  ...['identities', 'notices', 'export', 'deletion', 'confirm'].map((name) => `/ui/account/${name}`),
 ]
 
 /** Registers the pages. The first request loads them: a start without one takes 60 ms less (measured). */

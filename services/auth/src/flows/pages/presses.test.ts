@@ -71,6 +71,10 @@ const ACCOUNT: Record<string, { begin: (person: Person) => Promise<Press>; news:
     begin: async (person) => ({ page: await account(person, 'name'), fields: { name: 'Ada' } }),
     news: ['Saved.'],
   },
+  'a language': {
+    begin: async (person) => ({ page: await account(person, 'notices'), fields: { locale: 'de' } }),
+    news: ['Gespeichert.'],
+  },
   'a new address': {
     begin: async (person) => ({
       ...{ page: await account(person, 'addresses'), fields: { email: `New-${person.email}` } },

@@ -56,6 +56,21 @@ test.for<[string, number, Omit<InjectOptions, 'url'>, suffix?: string]>([
   },
 )
 
+test('a refusal is in the language of the user, else in that of the browser', async ({ service }) => {
+  const { auth } = await service.signedIn('german@example.com')
+  await service.put('/user', { data: { locale: 'de' } }, auth)
+  const browser = service.otherBrowser()
+  const asked = await send(browser, await openPage(browser, '/ui/sign-in'), { address: 'german@example.com' })
+  await send(browser, asked, { password: 'correct horse' })
+  for (const [door, title] of [
+    [browser, 'Das hat nicht geklappt'],
+    [service.otherBrowser(), 'That did not work'],
+  ] as const) {
+    const refused = await openPage(door, '/ui/nowhere', { 'accept-language': 'en' })
+    expect([refused.status, refused.title]).toEqual([404, title])
+  }
+})
+
 test('a failure of ours is answered by a page, at each page that looks for the user', async ({ service }) => {
   const broken = await service.with({})
   onTestFinished(broken.close)

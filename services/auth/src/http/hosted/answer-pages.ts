@@ -25,7 +25,7 @@ export interface Page {
 
 export interface PageAnswers {
   answer(path: string, request: FastifyRequest, reply: FastifyReply): Answer
-  fail(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply
+  fail(error: unknown, request: FastifyRequest, reply: FastifyReply): Answer
 }
 
 /** Shows the page of a form without a valid proof again, in the user's language. */
@@ -61,11 +61,13 @@ export function answerPages(app: FastifyInstance, deps: Deps, pages: readonly Pa
       return refuseForm(visit, page)
     },
 
-    fail(error, request, reply) {
+    async fail(error, request, reply) {
       const refusal = explainFailure(error, request, errorAnswers)
       const { status, retryAfterSeconds } = refusal
       if (retryAfterSeconds !== undefined) reply.header('retry-after', retryAfterSeconds)
       const visit = visitOf(request, reply, { path: '/ui/sign-in' })
+      // Finds the user's language. After a failure of ours the browser's is enough: the database may have failed.
+      if (status < 500) await visit.caller().catch(() => undefined)
       const { failed, again, reference } = visit.words(frameWords)
       return visit.show({
         ...{ status, title: failed, problem: visit.explain(refusal) },
