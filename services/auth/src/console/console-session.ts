@@ -5,6 +5,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { TRUSTED_DEVICE } from '../core/amr/second-methods.ts'
 import { type Actor, recordOrigin } from '../core/audit/audit.ts'
 import { hasProvenSecondFactor, isSecondProof } from '../core/factors/assurance.ts'
+import { isAdministrator } from '../core/users/is-administrator.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { recordRefusedAdmin } from '../http/caller/admin-only.ts'
@@ -102,8 +103,7 @@ export function requireAdministrator(
   { console: { requiresMfa }, jwt, mfa }: Pick<Deps['config'], 'console' | 'jwt' | 'mfa'>,
   { user, session }: BrowserCaller,
 ): void {
-  const roles: unknown[] = [user.role, user.app_metadata.role]
-  if (!roles.some((role) => typeof role === 'string' && jwt.adminRoles.includes(role))) throw apiError('not_admin')
+  if (!isAdministrator(jwt, user)) throw apiError('not_admin')
   const needsFactor = requiresMfa || mfa.requiredFor !== 'nobody'
   if (needsFactor && !hasProvenSecondFactor(session)) throw apiError('insufficient_aal')
 }

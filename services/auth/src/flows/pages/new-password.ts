@@ -3,6 +3,7 @@
 import { html } from '@services/common/html'
 import { button, field } from '@services/common/pages/forms'
 import { hasVerifiedFactor } from '../../core/factors/assurance.ts'
+import { isAdministrator } from '../../core/users/is-administrator.ts'
 import type { Page } from '../../http/hosted/answer-pages.ts'
 import type { BrowserCaller } from '../../http/hosted/browser-session.ts'
 import type { Visit } from '../../http/hosted/visit.ts'
@@ -43,8 +44,7 @@ export const newPasswordPage: Page = {
 
 /** An administrator without an application goes to the console, which may demand a second factor first. */
 function nextOf({ deps: { config }, flow }: Visit, { user }: BrowserCaller): string | undefined {
-  const isAdmin = config.jwt.adminRoles.includes(String(user.app_metadata.role))
-  if (!isAdmin || !config.console.enabled || flow.redirect_to !== undefined) return undefined
+  if (!isAdministrator(config.jwt, user) || !config.console.enabled || flow.redirect_to !== undefined) return undefined
   if (config.console.requiresMfa && !hasVerifiedFactor(user)) return '/ui/account/factors'
   // A port of its own gives the console another address.
   return config.console.port === undefined ? '/console/sign-in' : undefined
