@@ -24,8 +24,6 @@ import { hooksRoutes } from './flows/admin/hooks/hooks.routes.ts'
 import { generateLinkRoutes, inviteRoutes, recoverUserRoutes } from './flows/admin/links/links.routes.ts'
 import { mailTemplatesRoutes } from './flows/admin/mail-templates/mail-templates.routes.ts'
 import { messagesRoutes } from './flows/admin/messages/messages.routes.ts'
-import { oauthClientsRoutes } from './flows/admin/oauth/clients.routes.ts'
-import { oauthScopesRoutes } from './flows/admin/oauth/scopes.routes.ts'
 import { keysRoutes } from './flows/admin/operation/keys.routes.ts'
 import { settingsOfAdminRoutes } from './flows/admin/operation/settings.routes.ts'
 import { statisticsRoutes } from './flows/admin/statistics.routes.ts'
@@ -137,7 +135,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   await app.register(pageFileRoutes, { deps })
   if (config.pages.enabled) {
     const { hostedPages } = await import('./flows/pages/pages.routes.ts')
-    await app.register(hostedPages, { deps })
+    await app.register(hostedPages, { deps, prefix: '/ui' })
   }
 
   // Passkeys: while they are disabled, no path of theirs checks a token
@@ -178,8 +176,6 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     await scope.register(messagesRoutes, { deps })
     await scope.register(statisticsRoutes, { deps })
     await scope.register(customProvidersRoutes, { deps })
-    await scope.register(oauthClientsRoutes, { deps })
-    await scope.register(oauthScopesRoutes, { deps })
     await scope.register(providersRoutes, { deps })
     await scope.register(providerTestsRoutes, { deps })
     await scope.register(webhooksRoutes, { deps })
@@ -190,7 +186,6 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     await scope.register(inviteRoutes, { deps })
     await scope.register(generateLinkRoutes, { deps })
     await scope.register(absentFeatureRoutes, { caller: 'admin' })
-    if (!config.oauthServer.enabled) await scope.register(absentFeatureRoutes, { caller: 'oauthAdmin' })
     // Operations on the user of the path
     await scope.register(async (subjectScope) => {
       requireSubject(subjectScope, deps)

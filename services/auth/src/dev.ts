@@ -2,6 +2,7 @@
 // PostgreSQL, an SMTP host the inbox.
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { parseBoolean } from '@services/common/config/variables'
 import { PORTS, readPort } from '@services/common/dev/dev-settings'
 import { runDev } from '@services/common/dev/run-dev'
 import { readConfig } from './config.ts'
@@ -9,10 +10,11 @@ import { generateKeySet } from './flows/commands/keys-command.ts'
 import { reportFaults } from './start.ts'
 
 await runDev('auth', async ({ env, given, port, dataDir, stops, startPostgres, settle, commandLine }) => {
+  const hasPages = parseBoolean(given('HOSTED_PAGES_ENABLED') ?? 'true') !== false
   const externalUrl = given('API_EXTERNAL_URL') ?? `http://127.0.0.1:${port}`
   const defaults: Record<string, string> = {
     // Without an application, links of mails lead to the pages; an application may run at any port of this machine.
-    AUTH_SITE_URL: given('HOSTED_PAGES_ENABLED') === 'false' ? 'http://localhost:3000' : `${externalUrl}/ui/account`,
+    AUTH_SITE_URL: hasPages ? `${externalUrl}/ui/account` : 'http://localhost:3000',
     AUTH_URI_ALLOW_LIST: 'http://localhost:*,http://localhost:*/**',
     AUTH_API_EXTERNAL_URL: externalUrl,
     AUTH_API_HOST: '127.0.0.1',
@@ -28,7 +30,8 @@ await runDev('auth', async ({ env, given, port, dataDir, stops, startPostgres, s
     AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
     AUTH_HOSTED_PAGES_ENABLED: 'true',
     AUTH_SELF_DELETION_ENABLED: 'true',
-    AUTH_CONSOLE_ENABLED: 'true',
+    // The console signs in on the pages.
+    AUTH_CONSOLE_ENABLED: String(hasPages),
     AUTH_CONSOLE_REQUIRE_MFA: 'false',
     AUTH_LOG_LEVEL: 'warn',
   }

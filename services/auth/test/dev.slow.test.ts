@@ -25,6 +25,7 @@ async function startDev(dataDir: string, settings: Record<string, string> = {}) 
   await vi.waitFor(() => expect(output).toContain('Ctrl-C stops it'), PATIENCE_MS)
   const url = `http://127.0.0.1:${port}`
   return {
+    banner: output,
     /** The access token of a new anonymous user. */
     async signUp(): Promise<string> {
       const answer = await fetch(`${url}/signup`, { method: 'POST', body: '{}' })
@@ -59,4 +60,13 @@ test('a token of dev verifies by the public keys, even after a restart; a given 
   expect(JSON.parse(Buffer.from(header, 'base64url').toString())).toMatchObject({ alg: 'HS256' })
   await third.stop()
   await rm(dataDir, { recursive: true })
+})
+
+test('without hosted pages dev starts without the console, and its banner shows neither', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'auth-dev-test-'))
+  await chmod(dataDir, 0o755)
+  const dev = await startDev(dataDir, { AUTH_HOSTED_PAGES_ENABLED: 'false' })
+  expect(dev.banner).not.toMatch(/\/ui\/|console|admin create/)
+  await dev.stop()
+  await rm(dataDir, { recursive: true, force: true })
 })

@@ -31,20 +31,47 @@ export interface Field {
   autofocus?: boolean
 }
 
-export const field = ({ name, label, hint, error, type = 'text', id: given, ...more }: Field): Html => {
-  const id = `field-${given ?? name}`
-  const describedBy = [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(' ')
-  const own = attributes({
-    ...{ id, name, type, ...more },
-    'aria-describedby': describedBy || undefined,
-    'aria-invalid': error ? 'true' : undefined,
-    ...(type !== 'password' && { autocapitalize: 'none', spellcheck: 'false' }),
-  })
-  return html`<div class="field">
+type Around = Pick<Field, 'label' | 'hint' | 'error'>
+
+/** Attributes that name the hint and the error of a control. */
+const described = (id: string, { hint, error }: Around) => ({
+  'aria-describedby': [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(' ') || undefined,
+  'aria-invalid': error ? 'true' : undefined,
+})
+
+const labelled = (id: string, { label, hint, error }: Around, control: Html): Html =>
+  html`<div class="field">
 <label for="${id}">${label}</label>
-${hint && html`<p class="hint" id="${id}-hint">${hint}</p>\n`}<input${own}>
+${hint && html`<p class="hint" id="${id}-hint">${hint}</p>\n`}${control}
 ${error && html`<p class="error" id="${id}-error">${error}</p>\n`}</div>
 `
+
+export const field = ({ name, label, hint, error, type = 'text', id: given, ...more }: Field): Html => {
+  const id = `field-${given ?? name}`
+  const own = attributes({
+    ...{ id, name, type, ...more, ...described(id, { label, hint, error }) },
+    ...(type !== 'password' && { autocapitalize: 'none', spellcheck: 'false' }),
+  })
+  return labelled(id, { label, hint, error }, html`<input${own}>`)
+}
+
+export interface Select extends Around {
+  name: string
+  /** Value of the option that is chosen at first. */
+  value: string
+  /** `lang`: language of the label, where it is not that of the page. */
+  options: readonly { value: string; label: string; lang?: string }[]
+}
+
+export const select = ({ name, value: chosen, options, ...around }: Select): Html => {
+  const id = `field-${name}`
+  const option = ({ label, ...own }: Select['options'][number]) =>
+    html`<option${attributes({ ...own, selected: own.value === chosen })}>${label}</option>\n`
+  return labelled(
+    id,
+    around,
+    html`<select${attributes({ id, name, ...described(id, around) })}>\n${options.map(option)}</select>`,
+  )
 }
 
 export interface Choice {

@@ -7,7 +7,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { html, toText } from '../html.ts'
 import { openAssets } from './assets.ts'
 import { KIT_FILES, KIT_STYLES, PAGE_POLICY, strictDocument } from './document.ts'
-import { button, checkbox, field, hiddenFields } from './forms.ts'
+import { button, checkbox, field, hiddenFields, select } from './forms.ts'
 import { notice } from './notices.ts'
 import { serveAssets } from './serve-assets.ts'
 import { table } from './table.ts'
@@ -55,6 +55,10 @@ test('the address of a module changes with the modules that it imports', async (
 test('every part escapes all text', () => {
   const parts = [
     field({ name: 'a', label: HOSTILE, value: HOSTILE, hint: HOSTILE, error: HOSTILE }),
+    select({
+      ...{ name: 's', label: HOSTILE, hint: HOSTILE, error: HOSTILE, value: HOSTILE },
+      options: [{ value: HOSTILE, label: HOSTILE, lang: HOSTILE }],
+    }),
     checkbox({ name: 'b', label: HOSTILE, hint: HOSTILE }),
     button({ label: HOSTILE, name: 'way', value: HOSTILE }),
     hiddenFields({ [HOSTILE]: HOSTILE }),
@@ -64,13 +68,25 @@ test('every part escapes all text', () => {
   ]
   const page = strictDocument({ language: 'en', title: HOSTILE, styles: ['/kit.css'], body: html`${parts}` })
   expect(page).not.toContain('<img')
-  expect(page.match(/&lt;img src=x/g)?.length).toBeGreaterThan(12)
+  expect(page.match(/&lt;img src=x/g)?.length).toBeGreaterThan(18)
 })
 
-test('screen readers find the hint and the error of a field', () => {
-  const markup = toText(field({ name: 'code', label: 'Code', hint: 'h', error: 'e' }))
-  expect(markup).toContain('<label for="field-code">Code</label>')
-  expect(markup).toContain('aria-describedby="field-code-hint field-code-error" aria-invalid="true"')
+test('screen readers find the hint and the error of a field and of a list', () => {
+  const around = { name: 'code', label: 'Code', hint: 'h', error: 'e' }
+  for (const part of [field(around), select({ ...around, value: '', options: [] })]) {
+    const markup = toText(part)
+    expect(markup).toContain('<label for="field-code">Code</label>')
+    expect(markup).toContain('aria-describedby="field-code-hint field-code-error" aria-invalid="true"')
+  }
+})
+
+test('a list has its value chosen, and says in which language a label is', () => {
+  const options = [
+    { value: '', label: 'Any' },
+    { value: 'de', label: 'Deutsch', lang: 'de' },
+  ]
+  const markup = toText(select({ name: 'locale', label: 'Language', value: 'de', options }))
+  expect(markup).toContain('<option value="">Any</option>\n<option value="de" lang="de" selected>Deutsch</option>')
 })
 
 test('the policy permits nothing inline and no other host, and the kit needs neither', () => {

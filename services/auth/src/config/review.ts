@@ -1,3 +1,4 @@
+import type { NOTIFICATION_KINDS } from '../adapters/mail/kinds.ts'
 import { canSendMail } from '../adapters/mail/smtp.ts'
 import type { Config } from '../config.ts'
 import { settingNamesOf } from './external-providers.ts'
@@ -28,8 +29,8 @@ const withoutNonce = (config: Config): string[] =>
   settingNamesOf(config, 'SKIP_NONCE_CHECK', ({ enabled, skipNonceCheck }) => enabled && skipNonceCheck)
 
 /** Notices of changes that users can make: none of features that are disabled. */
-const possibleNotices = ({ mail, mfa, passkeys, signup }: Config): string[] =>
-  Object.keys(mail.notifications).filter(
+export const possibleNotices = ({ mail, mfa, passkeys, signup }: Config): (keyof typeof NOTIFICATION_KINDS)[] =>
+  (Object.keys(mail.notifications) as (keyof typeof NOTIFICATION_KINDS)[]).filter(
     (kind) =>
       (passkeys.enabled || !kind.startsWith('passkey_')) &&
       (signup.selfDeletion || !kind.startsWith('account_deleted_')) &&

@@ -113,6 +113,22 @@ test('a sign-in older than ten minutes is given again, with its second factor', 
   }
 })
 
+test('a password that renews the session on an account page opens no console on an old second factor', async ({
+  service,
+}) => {
+  const { userId, email, totp } = await withTotp(service)
+  await service.put(`/admin/users/${userId}`, { role: 'service_role' }, service.admin)
+  const browser = service.otherBrowser()
+  const password = await send(browser, await openPage(browser, '/ui/account'), { address: email })
+  const factor = await send(browser, password, { password: 'correct horse' })
+  service.clock.advance({ seconds: 30 })
+  await send(browser, factor, { code: totpCode(totp.secret, service.clock.now()) })
+  service.clock.advance({ seconds: 601 })
+  const asked = await openPage(browser, '/ui/account/confirm?next=/ui/account')
+  expect((await send(browser, asked, { password: 'correct horse' })).title).toBe('Your account')
+  expect((await browser.get('/console/sign-in')).headers.location).toMatch(/^\.\.\/ui\/sign-in\?/)
+})
+
 describe('into the console', () => {
   test.for<[string, object, string]>([
     ['a role', { role: 'supabase_admin' }, '../console'],

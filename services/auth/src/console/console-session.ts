@@ -2,8 +2,10 @@
 // gives the rights of an administrator to requests with the header `x-console`. Tests: console-session.test.ts.
 import type { ApiError } from '@services/common/errors'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { TRUSTED_DEVICE } from '../core/amr/second-methods.ts'
 import { type Actor, recordOrigin } from '../core/audit/audit.ts'
-import { hasProvenSecondFactor } from '../core/factors/assurance.ts'
+import { hasProvenSecondFactor, isSecondProof } from '../core/factors/assurance.ts'
+import { isAdministrator } from '../core/users/is-administrator.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { recordRefusedAdmin } from '../http/caller/admin-only.ts'
@@ -16,6 +18,9 @@ const COOKIE = { name: 'console', sameSite: 'Strict', lifetimeSeconds: 8 * 3600,
 
 /** Age of a sign-in that still opens the console; an older one could be a browser that was left open. */
 const SIGN_IN_SECONDS = 10 * 60
+
+/** Methods of sign-ins that can begin with aal2. */
+const BEGINS_AAL2: readonly string[] = ['passkey', TRUSTED_DEVICE]
 
 export type ConsoleSessions = ReturnType<typeof createConsoleSessions>
 
@@ -76,9 +81,16 @@ export function createConsoleSessions(deps: Deps) {
       await recordRefusedAdmin(deps, request, user.id, error)
     },
 
-    /** Whether the session was begun, or raised by a second factor, just now. */
-    isFresh: ({ session: { amr } }: BrowserCaller): boolean =>
-      Math.max(...amr.map(({ timestamp }) => timestamp)) + SIGN_IN_SECONDS > now().getTime() / 1000,
+    /**
+     * Whether the session was begun, or raised by a second factor, just now. A password that renews a session of two
+     * factors proves one of them, so it does not count.
+     */
+    isFresh: ({ session: { aal, amr } }: BrowserCaller): boolean =>
+      amr.some(
+        ({ method, timestamp }) =>
+          (aal === 'aal1' || isSecondProof(method) || BEGINS_AAL2.includes(method)) &&
+          timestamp + SIGN_IN_SECONDS > now().getTime() / 1000,
+      ),
   }
 }
 
@@ -91,8 +103,7 @@ export function requireAdministrator(
   { console: { requiresMfa }, jwt, mfa }: Pick<Deps['config'], 'console' | 'jwt' | 'mfa'>,
   { user, session }: BrowserCaller,
 ): void {
-  const roles: unknown[] = [user.role, user.app_metadata.role]
-  if (!roles.some((role) => typeof role === 'string' && jwt.adminRoles.includes(role))) throw apiError('not_admin')
+  if (!isAdministrator(jwt, user)) throw apiError('not_admin')
   const needsFactor = requiresMfa || mfa.requiredFor !== 'nobody'
   if (needsFactor && !hasProvenSecondFactor(session)) throw apiError('insufficient_aal')
 }

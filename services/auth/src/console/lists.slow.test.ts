@@ -153,6 +153,10 @@ describe('the lists of the console and what every screen does', { tags: 'chromiu
     await page.getByRole('button', { name: 'Dismiss' }).first().click()
     await failures.getByText('The first failure').waitFor({ state: 'detached' })
     expect(await failures.count()).toBe(1)
+    // Browsers have no clipboard on plain http.
+    await page.evaluate('delete Navigator.prototype.clipboard')
+    await page.getByRole('button', { name: `Copy ${admin.userId}` }).click()
+    await page.getByRole('status').getByText('Not copied: the browser refuses').waitFor()
 
     const tooMany = { status: 429, headers: { 'retry-after': '30' }, json: { message: 'Too many' } }
     await page.route('**/admin/messages?*', (route) => route.fulfill(tooMany), { times: 1 })
@@ -185,7 +189,10 @@ describe('the lists of the console and what every screen does', { tags: 'chromiu
     await page.clock.fastForward('24:59')
     expect([await warning.count(), await editor.inputValue()]).toEqual([0, '{ "typed": true }'])
     await page.clock.fastForward('00:01')
-    await warning.getByRole('button', { name: 'Stay signed in' }).click()
+    await warning.waitFor()
+    // A request in another tab has kept the session.
+    await page.evaluate("new BroadcastChannel('console-session').postMessage('used')")
+    await warning.waitFor({ state: 'detached' })
     await page.clock.fastForward('07:04:59')
     await page.getByRole('dialog', { name: 'Your session ends in a few minutes' }).waitFor()
     expect(await editor.inputValue()).toBe('{ "typed": true }')

@@ -29,7 +29,7 @@ describe('in a browser', { tags: 'chromium' }, () => {
       startOpenIdProvider({}, `${external}/callback`),
       startReceiver(),
       startConsoleBrowser({
-        ...{ AUTH_CUSTOM_OAUTH_EXTERNAL_URL: external, AUTH_EGRESS_ALLOW_CIDRS: '127.0.0.0/8' },
+        ...{ AUTH_CUSTOM_OAUTH_EXTERNAL_URL: external, EGRESS_ALLOW_CIDRS: '127.0.0.0/8' },
       }),
     ])
     service = browser.service
@@ -132,6 +132,8 @@ describe('in a browser', { tags: 'chromium' }, () => {
     await open('/settings?name=JWT_SECRET')
     await page.getByRole('row', { name: /AUTH_JWT_SECRET.*secret, set/ }).waitFor()
     expect(await page.content()).not.toContain(SECRET)
+    await open('/settings?name=EGRESS_ALLOW')
+    await page.getByRole('row', { name: /AUTH_EGRESS_ALLOW_CIDRS.*environment as EGRESS_ALLOW_CIDRS/ }).waitFor()
     await open('/keys')
     await page.getByRole('row', { name: /AUTH_JWT_SECRET HS256 signs/ }).waitFor()
     service.deps.hookFailures.record('send-email', { questionId: 'q', result: 'hook_timeout', reason: HOSTILE })

@@ -20,9 +20,16 @@ const tabs = new BroadcastChannel('console-session')
 export function warnOfEnd({ idle_seconds: idleSeconds, seconds_left: secondsLeft }) {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let idle
+  let dismiss = () => {}
   const restart = () => {
     clearTimeout(idle)
-    idle = setTimeout(warnOfIdleness, idleSeconds * WARNED_AFTER * 1000)
+    dismiss()
+    idle = setTimeout(
+      () => {
+        dismiss = warnOfIdleness()
+      },
+      idleSeconds * WARNED_AFTER * 1000,
+    )
   }
   const whole = setTimeout(warnOfLastMinutes, Math.max(0, secondsLeft * 1000 - WARNED_BEFORE_MS))
   onAnswer(() => {
@@ -39,8 +46,11 @@ export function warnOfEnd({ idle_seconds: idleSeconds, seconds_left: secondsLeft
   }
 }
 
-const warnOfIdleness = () =>
-  openDialog('Are you still there?', (/** @type {() => void} */ close) => {
+/** Returns the function that dismisses the warning, as a request has kept the session. */
+function warnOfIdleness() {
+  let dismiss = () => {}
+  void openDialog('Are you still there?', (/** @type {() => void} */ close) => {
+    dismiss = close
     const stay = async () => {
       close()
       await api.get('/console/session').catch(toastFailure)
@@ -49,6 +59,8 @@ const warnOfIdleness = () =>
       <p>Nothing was asked of the service for a while. Your session ends soon, and what you have typed is lost with it.</p>
       <div class="actions"><button type="button" class="primary" @click=${stay}>Stay signed in</button></div>`
   })
+  return dismiss
+}
 
 const warnOfLastMinutes = () =>
   openDialog(

@@ -6,10 +6,10 @@ const INSUFFICIENT = { body: { error_code: 'insufficient_aal' } }
 let count = 0
 
 /** Signs in a user of the role by password alone. */
-async function signedInAs(service: TestService, role: string) {
+async function signedInAs(service: TestService, role: string, app_metadata = {}) {
   const email = `demanded-${role}-${++count}@example.com`
   const { userId } = await service.signedIn(email)
-  await service.put(`/admin/users/${userId}`, { role }, service.admin)
+  await service.put(`/admin/users/${userId}`, { role, app_metadata }, service.admin)
   return signInAgain(service, email)
 }
 
@@ -28,6 +28,19 @@ describe.for(['admins', 'everybody'])('with AUTH_MFA_REQUIRED_FOR=%s', (demanded
     )
     const { auth } = await raised(service, admin)
     expect((await service.get('/admin/users', auth)).status).toBe(200)
+    await service.close()
+  })
+
+  test('an administrator by app_metadata alone needs a factor to change a sign-in method, and has no admin API', async ({
+    service: shared,
+  }) => {
+    const service = await shared.with({ AUTH_MFA_REQUIRED_FOR: demanded })
+    const user = await signedInAs(service, 'authenticated', { role: 'service_role' })
+    const change = (auth: { authorization: string }) => service.put('/user', { password: 'another horse' }, auth)
+    expect(await change(user.auth)).toMatchObject(INSUFFICIENT)
+    const { auth } = await raised(service, user)
+    expect((await change(auth)).status).toBe(200)
+    expect(await service.get('/admin/users', auth)).toMatchObject({ status: 403, body: { error_code: 'not_admin' } })
     await service.close()
   })
 

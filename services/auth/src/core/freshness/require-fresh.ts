@@ -11,6 +11,7 @@ import type { PasswordAttempt, PasswordAttempts } from '../passwords/password-at
 import { isRequesterAccepted } from '../sessions/accepted-session.ts'
 import { type LiveCaller, withLockedCaller } from '../sessions/caller.ts'
 import { MAILBOX_METHODS } from '../sessions/methods.ts'
+import { isAdministrator } from '../users/is-administrator.ts'
 import { findPasswordHash, type LockedAccount, type User } from '../users/users.store.ts'
 import { reportLock } from '../webhooks/locked-out.ts'
 import { ACTS, type Act, type ActName } from './acts.ts'
@@ -45,10 +46,10 @@ export interface SecondFactorDeps {
 /** Reports whether AUTH_MFA_REQUIRED_FOR demands a second factor of the user. Anonymous users cannot have one. */
 export function isSecondFactorDemanded(
   { mfa, jwt }: Pick<Config, 'jwt' | 'mfa'>,
-  user: Pick<User, 'role' | 'is_anonymous'>,
+  user: Pick<User, 'app_metadata' | 'is_anonymous' | 'role'>,
 ): boolean {
   if (user.is_anonymous || mfa.requiredFor === 'nobody') return false
-  return mfa.requiredFor === 'everybody' || [...jwt.adminRoles, jwt.adminGroup].includes(user.role)
+  return mfa.requiredFor === 'everybody' || isAdministrator(jwt, user) || user.role === jwt.adminGroup
 }
 
 /**
@@ -58,7 +59,7 @@ export function isSecondFactorDemanded(
 export function requireSecondFactor(
   deps: SecondFactorDeps,
   acts: readonly ActName[],
-  user: Pick<User, 'factors' | 'role' | 'is_anonymous'>,
+  user: Pick<User, 'app_metadata' | 'factors' | 'is_anonymous' | 'role'>,
   session: { aal: Aal; amr: readonly AmrEntry[] },
 ): void {
   requireMoreThanDevice(deps, acts, session)

@@ -12,6 +12,16 @@ export interface NotifyDeps extends OutboxDeps {
   config: Pick<Config, 'mail' | 'siteUrl' | 'smtp'>
 }
 
+/** Whether notices to an address are sent: not where nothing sends mail, or the address may not get any. */
+export const getsNotices = (
+  { config, now }: Pick<NotifyDeps, 'config' | 'now'>,
+  to: string | null | undefined,
+): to is string =>
+  Boolean(to) &&
+  !testCodeOf(config.mail.testAddresses, to as string, now()) &&
+  canSendMail(config) &&
+  isAuthorizedAddress(config.mail, to as string)
+
 /**
  * Notifies in the change's transaction if the kind is enabled (or `always`) and `to`, else the user, can get mail. A
  * user without `id` is deleted by the transaction, and the message outlives it.
@@ -29,8 +39,7 @@ export async function notify<Kind extends keyof typeof NOTIFICATION_KINDS>(
   }: { acceptLanguage: string | undefined; to?: string | null; always?: boolean },
 ): Promise<void> {
   const { mail, siteUrl } = deps.config
-  if (!to || testCodeOf(mail.testAddresses, to, deps.now())) return
-  if (!(always || mail.notifications[kind]) || !canSendMail(deps.config) || !isAuthorizedAddress(mail, to)) return
+  if (!(always || mail.notifications[kind]) || !getsNotices(deps, to)) return
   const variables = { SiteURL: siteUrl, Email: user.email ?? '', Data: user.user_metadata, ...details }
   const locale = pickLocale(mail, { metadata: user.user_metadata, acceptLanguage })
   const notice: NewMail<Kind> = { channel: 'mail', kind, userId: user.id, to, lifetimeSeconds: null, variables, locale }

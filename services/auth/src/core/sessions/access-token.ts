@@ -16,6 +16,9 @@ export interface TokenSession {
   amr: AmrEntry[]
 }
 
+/** Claim of a token that our pages use, in this process alone. */
+export const BY_PAGES = 'by_pages'
+
 /** Returns the claims of a new access token. `amr` is newest first, and a random `jti` makes the token unique. */
 export function accessTokenClaims(
   { now, newId, config: { jwt } }: Omit<AccessTokenDeps, 'keys'>,

@@ -11,6 +11,8 @@ export interface Caller {
   audience: string
   /** False for a token signed by hand with the secret. */
   hadSession: boolean
+  /** True for a call by our own pages: an application may hold the refresh token of the session. */
+  isByPages: boolean
   /** Undefined once the session has ended; the token stays valid until it expires. */
   session: { id: string; aal: Aal; amr: AmrEntry[] } | undefined
 }

@@ -12,11 +12,13 @@ export interface Raise {
   method: string
   /** null: a recovery code. */
   factorId: string | null
+  /** True: an application may share the refresh token, which stays. */
+  keepsToken: boolean
   now: Date
 }
 
 /** Raises a session to aal2; undefined when it has ended. Advances by two: a token one behind is still exchangeable. */
-export function raiseSession(trx: Transaction<DB>, { sessionId, userId, method, factorId, now }: Raise) {
+export function raiseSession(trx: Transaction<DB>, { sessionId, userId, method, factorId, keepsToken, now }: Raise) {
   const entry: AmrEntry = { method, timestamp: Math.floor(now.getTime() / 1000) }
   return trx
     .updateTable('sessions')
@@ -25,8 +27,7 @@ export function raiseSession(trx: Transaction<DB>, { sessionId, userId, method, 
       factor_id: factorId,
       // Prepended: of two methods of one second the newer comes first in the token.
       amr: sql`${JSON.stringify([entry])}::jsonb || ${amrWithout(sql`entry ->> 'method' = ${method}`)}`,
-      refresh_counter: eb('refresh_counter', '+', 2),
-      refreshed_at: now,
+      ...(!keepsToken && { refresh_counter: eb('refresh_counter', '+', 2), refreshed_at: now }),
     }))
     .where('id', '=', sessionId)
     .where('user_id', '=', userId)

@@ -13,7 +13,7 @@
 //                                                |   because the database lost writes, in a failover or by a restore
 //
 // A token that was accepted and waits for a hook is never `reused`. It gets the current successor, but none of a
-// session that was raised meanwhile.
+// session that was raised meanwhile. A proof at our pages leaves the counter: an application shares the token.
 //
 // A client is its user agent and, with a trusted header, its address. A repeat restarts no time, so a thief elsewhere
 // has the interval of the refresh and no more.

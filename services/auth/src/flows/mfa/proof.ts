@@ -13,6 +13,7 @@ import { isSameHash } from '../../core/one-time-tokens/one-time-token.ts'
 import { typedCode } from '../../core/one-time-tokens/typed-code.ts'
 import { FACTOR_CODE_KIND } from '../../core/outbox/outbox.ts'
 import type { PasswordAttempt } from '../../core/passwords/password-attempts.ts'
+import type { LiveCaller } from '../../core/sessions/caller.ts'
 import { endLowerSessions, raiseSession } from '../../core/sessions/raise-session.store.ts'
 import { NONE } from '../../core/trusted-devices/trusted-devices.store.ts'
 import { findUserById, type User } from '../../core/users/users.store.ts'
@@ -141,19 +142,19 @@ export async function refuseProof(
 
 /**
  * Raises the session to aal2, with user and session locked, and ends lower ones and these trusted devices. The
- * previous refresh token stops working.
+ * previous refresh token stops working, except after a proof at our pages: the caller there has no other token.
  */
 export async function raise(
   { now }: Pick<Deps, 'now'>,
   trx: Transaction<DB>,
-  ids: { userId: string; sessionId: string; factorId: string | null },
-  method: SecondMethod,
+  { user: { id: userId }, session: { id: sessionId }, isByPages: keepsToken }: LiveCaller,
+  { factorId, method }: { factorId: string | null; method: SecondMethod },
   devices = NONE,
 ) {
-  const session = await raiseSession(trx, { ...ids, method, now: now() })
+  const session = await raiseSession(trx, { userId, sessionId, factorId, method, keepsToken, now: now() })
   if (!session) throw apiError('session_not_found')
-  await endLowerSessions(trx, ids.userId, session.id, devices)
-  const user = await findUserById(trx, ids.userId)
+  await endLowerSessions(trx, userId, session.id, devices)
+  const user = await findUserById(trx, userId)
   if (!user) throw apiError('user_not_found')
   return { session, user }
 }

@@ -148,15 +148,15 @@ export async function useRecoveryCode(
   const hash = hashRecoveryCode(caller.user.id, code)
   const raised = await countedAttempt(deps, request.caller.user, attemptOf(request), () =>
     withHooks(deps, log, (asking) =>
-      withLockedCaller(deps, caller, async (trx, { user, session }) => {
+      withLockedCaller(deps, caller, async (trx, { user }) => {
         if (!(await spendRecoveryCode(trx, user.id, hash, deps.now()))) return undefined
         const remaining = (await findRecoveryCodes(trx, user.id))?.remaining ?? 0
         await audit(deps, trx, log, { action: 'recovery_code_used', actor: user, traits: { remaining } })
         const details = { Remaining: String(remaining) }
         await notify(deps, trx, user, 'mfa_recovery_code_used_notification', details, { acceptLanguage })
-        const ids = { userId: user.id, sessionId: session.id, factorId: null }
-        const raised = await raise(deps, trx, ids, SECOND_METHODS.recoveryCode, EVERY)
-        return issueTokens(asking, trx, raised.user, raised.session, SECOND_METHODS.recoveryCode)
+        const method = SECOND_METHODS.recoveryCode
+        const raised = await raise(deps, trx, caller, { factorId: null, method }, EVERY)
+        return issueTokens(asking, trx, raised.user, raised.session, method)
       }),
     ),
   ).catch(throwAsLocked)

@@ -6,7 +6,7 @@
 // verified    | raises a session by each further proof; removed by its owner at aal2 or by an admin
 import type { Transaction } from 'kysely'
 import { SECOND_METHODS } from '../../core/amr/second-methods.ts'
-import { type AuditLog, audit } from '../../core/audit/audit.ts'
+import { audit } from '../../core/audit/audit.ts'
 import {
   type Challenge,
   deleteChallenge,
@@ -73,7 +73,7 @@ export async function verifyFactor(deps: Deps, request: FactorRequest, given: Ve
           if (!(await checked.spend(trx))) return undefined
           if (!(await takeChallenge(trx, challenge.id, deps.now()))) throw addressMismatch()
           await showUsedCode(asking.questions, trx, request, current)
-          const raised = await complete(deps, trx, log, { user, session, factor: current, challenge, given })
+          const raised = await complete(deps, trx, request, { user, factor: current, challenge, given })
           const method = SECOND_METHODS[current.factor_type]
           return { ...raised, body: await issueTokens(asking, trx, raised.user, raised.session, method) }
         })
@@ -130,10 +130,9 @@ const addressMismatch = () => apiError('mfa_ip_address_mismatch')
 async function complete(
   deps: Deps,
   trx: Transaction<DB>,
-  log: AuditLog,
-  done: { user: User; session: { id: string }; factor: Factor; challenge: Challenge; given: Verification },
+  { log, caller }: FactorRequest,
+  { user, factor, challenge, given }: { user: User; factor: Factor; challenge: Challenge; given: Verification },
 ) {
-  const { user, session, factor, challenge, given } = done
   const isFirst = factor.status === 'unverified'
   if (isFirst) {
     // Checked again: several may have been enrolled while one was allowed.
@@ -148,7 +147,7 @@ async function complete(
   const traits = { factor_id: factor.id, factor_type: factor.factor_type, challenge_id: challenge.id }
   await audit(deps, trx, log, { action: 'verification_attempted', actor: user, traits })
   const recoveryCodes = isFirst ? await giveFirstRecoveryCodes(deps, trx, user) : undefined
-  const ids = { userId: user.id, sessionId: session.id, factorId: factor.id }
-  const raised = await raise(deps, trx, ids, SECOND_METHODS[factor.factor_type], isFirst ? EVERY : NONE)
+  const proof = { factorId: factor.id, method: SECOND_METHODS[factor.factor_type] }
+  const raised = await raise(deps, trx, caller, proof, isFirst ? EVERY : NONE)
   return { ...raised, recoveryCodes }
 }

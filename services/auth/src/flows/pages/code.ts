@@ -7,7 +7,8 @@ import type { Page } from '../../http/hosted/answer-pages.ts'
 import type { Visit } from '../../http/hosted/visit.ts'
 import { fill } from '../../words/language.ts'
 import { codeWords } from '../../words/pages/code.ts'
-import { arrivalOf } from './send-code.ts'
+import { hasJustSignedIn } from './just-signed-in.ts'
+import { arrivalOf, wasSentBefore } from './send-code.ts'
 import { offers } from './ways.ts'
 
 /** Request for a new code, by the type that POST /verify takes. */
@@ -20,7 +21,13 @@ const AGAIN: Record<string, { url: string; body?: object }> = {
 
 export const codePage: Page = {
   path: '/ui/code',
-  get: (visit) => (isBegun(visit) ? showCode(visit) : visit.goTo('/ui/sign-in')),
+  async get(visit) {
+    if (!isBegun(visit)) return visit.goTo('/ui/sign-in')
+    // The first press of two has used the code, or has changed the session.
+    const isAgain = visit.carried.error !== undefined || visit.isPost
+    const isOver = isAgain && (await hasJustSignedIn(visit, visit.carried.address))
+    return isOver ? visit.goTo('/ui/sign-in', { query: { prompt: '' } }) : showCode(visit)
+  },
   async post(visit) {
     if (!isBegun(visit)) return visit.goTo('/ui/sign-in')
     if (visit.form.way === 'again') return sendAgain(visit)
@@ -48,7 +55,8 @@ async function sendAgain(visit: Visit) {
     ...addressOf(visit),
     ...(type !== 'sms' && challenge),
   })
-  return again(visit, answer.ok ? { news: 'again' } : { problem: visit.explain(answer) })
+  if (answer.ok) return again(visit, { news: visit.words(codeWords).sentAgain })
+  return again(visit, { [wasSentBefore(answer) ? 'news' : 'problem']: visit.explain(answer) })
 }
 
 /** The page again, with one piece of news. */
@@ -67,7 +75,7 @@ function showCode(visit: Visit) {
   return visit.show({
     title: takesCode ? words.title : words.linkTitle,
     ...(problem && { problem }),
-    news: news === 'again' ? words.sentAgain : undefined,
+    news,
     body: [
       html`<p>${fill(sentence, { address })}</p>\n`,
       takesCode &&

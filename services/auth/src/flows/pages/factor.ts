@@ -3,17 +3,19 @@
 import { type Html, type HtmlValue, html } from '@services/common/html'
 import { button, checkbox, field } from '@services/common/pages/forms'
 import type { Config } from '../../config.ts'
-import { hasProvenSecondFactor, hasVerifiedFactor } from '../../core/factors/assurance.ts'
+import { hasProvenSecondFactor, hasVerifiedFactor, isSecondProof } from '../../core/factors/assurance.ts'
 import { relyingPartyOf } from '../../core/factors/relying-party.ts'
 import type { SessionBody } from '../../core/sessions/issue-tokens.ts'
 import type { FactorJson } from '../../db/tables.ts'
 import type { Page } from '../../http/hosted/answer-pages.ts'
 import type { BrowserCaller } from '../../http/hosted/browser-session.ts'
 import type { ApiAnswer } from '../../http/hosted/call-api.ts'
+import { credentialIn } from '../../http/hosted/passkey-offer.ts'
 import type { Visit } from '../../http/hosted/visit.ts'
 import { fill } from '../../words/language.ts'
 import { factorWords } from '../../words/pages/factor.ts'
-import { ceremony, PASSKEY_SCRIPT, parseCredential } from './passkey.ts'
+import { momentsAgo } from './just-signed-in.ts'
+import { ceremony, PASSKEY_SCRIPT } from './passkey.ts'
 
 /** Value of `factor` for recovery codes, which are no factor of their own. */
 const RECOVERY = 'recovery'
@@ -34,10 +36,16 @@ export const factorPage: Page = {
 }
 
 /** A page that leads here and back wants a proof of now, whatever the session has. */
-const needsFactor = ({ flow }: Visit, caller: BrowserCaller | undefined): caller is BrowserCaller =>
+const needsFactor = (visit: Visit, caller: BrowserCaller | undefined): caller is BrowserCaller =>
   caller !== undefined &&
   hasVerifiedFactor(caller.user) &&
-  (flow.next !== undefined || !hasProvenSecondFactor(caller.session))
+  !hasJustProven(visit, caller) &&
+  (visit.flow.next !== undefined || !hasProvenSecondFactor(caller.session))
+
+/** The first press of two has proven it; the second found its code used. */
+const hasJustProven = ({ carried, deps }: Visit, { session: { amr } }: BrowserCaller): boolean =>
+  carried.error !== undefined &&
+  amr.some(({ method, timestamp }) => isSecondProof(method) && timestamp >= momentsAgo(deps))
 
 /** Factors that these pages can ask for, an app first. */
 const usableFactors = ({ deps: { config } }: Visit, { user }: BrowserCaller): FactorJson[] =>
@@ -103,7 +111,7 @@ async function verify(visit: Visit, as: BrowserCaller): Promise<ApiAnswer<Sessio
   if (!factor) return { ok: false, status: 404, code: 'mfa_factor_not_found', message: '' }
   if (factor.factor_type === 'webauthn') {
     const { challenge_id, credential = '' } = visit.form
-    const webauthn = { type: 'request', credential_response: parseCredential(credential) }
+    const webauthn = { type: 'request', credential_response: credentialIn(credential).credential }
     return visit.api('POST', `/factors/${factor.id}/verify`, { challenge_id, webauthn }, { as })
   }
   const opened: ApiAnswer<{ id: string }> = !visit.carried.challenge

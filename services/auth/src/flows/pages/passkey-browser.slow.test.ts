@@ -3,7 +3,7 @@ import { findFreePort } from '@services/common/dev/dev-ports'
 import { accessibilityFaults } from '@services/common/testing/http/accessibility'
 import { type Browser, launchBrowser, type Page } from '@services/common/testing/http/browser'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { startTestService, type TestService } from '../../../test/service.ts'
+import { type SignedIn, startTestService, type TestService } from '../../../test/service.ts'
 
 const PASSWORD = 'correct horse'
 const WELCOME = '<!doctype html><title>Application</title><h1>Welcome</h1>'
@@ -20,6 +20,7 @@ describe('in a browser', { tags: 'chromium' }, () => {
       ...{ AUTH_API_EXTERNAL_URL: auth, AUTH_SITE_URL: `${auth}/welcome`, AUTH_HOSTED_PAGES_ENABLED: 'true' },
       ...{ AUTH_PASSKEY_ENABLED: 'true', AUTH_WEBAUTHN_RP_DISPLAY_NAME: 'Site' },
       ...{ AUTH_WEBAUTHN_RP_ID: 'localhost', AUTH_WEBAUTHN_RP_ORIGINS: auth },
+      ...{ AUTH_MFA_WEB_AUTHN_ENROLL_ENABLED: 'true', AUTH_MFA_WEB_AUTHN_VERIFY_ENABLED: 'true' },
     }
     ;[service, browser] = await Promise.all([startTestService(settings), launchBrowser()])
     await service.app.listen({ port: Number(new URL(auth).port), host: '127.0.0.1' })
@@ -110,5 +111,40 @@ describe('in a browser', { tags: 'chromium' }, () => {
     expect(await page.getByRole('button').allInnerTexts()).toEqual(['Continue'])
     await signIn(page, email)
     await arrived(page)
+  })
+
+  /** Adds the key of the page's browser to a user, as an application on this origin does. */
+  async function addKey(page: Page, { auth: token }: SignedIn) {
+    const { body: factor } = await service.post('/factors', { factor_type: 'webauthn' }, token)
+    const { body: opened } = await service.post(`/factors/${factor.id}/challenge`, {}, token)
+    const options = JSON.stringify(opened.webauthn.credential_options.publicKey)
+    await page.goto(`${auth}/ui/sign-in`)
+    const credential_response = await page.evaluate(`(async () => {
+      const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(${options})
+      return (await navigator.credentials.create({ publicKey })).toJSON()
+    })()`)
+    const given = { challenge_id: opened.id, webauthn: { type: 'create', credential_response } }
+    expect(await service.post(`/factors/${factor.id}/verify`, given, token)).toMatchObject({ status: 200 })
+  }
+
+  test('a security key proves the second factor; without a script the page says what it needs', async () => {
+    const [{ page }, { page: plain }] = await Promise.all([open(), open({ javaScriptEnabled: false })])
+    const email = `passkey-${users++}@example.com`
+    await addKey(page, await service.signedIn(email, PASSWORD))
+    for (const each of [plain, page]) {
+      await signIn(each, email)
+      await each.getByRole('heading', { name: 'Second factor' }).waitFor()
+    }
+    const needs = 'A security key needs a browser that supports it and runs scripts.'
+    expect(await plain.getByText(needs).isVisible()).toBe(true)
+    expect(await plain.getByRole('button').allInnerTexts()).toEqual([])
+    const use = page.getByRole('button', { name: 'Use the security key' })
+    await use.waitFor()
+    expect(await page.getByText(needs).count()).toBe(0)
+    expect(await accessibilityFaults(page)).toEqual([])
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(NARROW.width)
+    await use.focus()
+    await page.keyboard.press('Enter')
+    await offered(page)
   })
 })

@@ -1,12 +1,11 @@
 // /ui/passkey: takes the passkey of a sign-in, and offers a new one after a sign-in by other means. The only pages that
 // need a script (http/pages/assets/passkey.js); without one the offer leads on.
-import { isStorable } from '@services/common/database/storable-json'
 import { type Html, html } from '@services/common/html'
 import { button, hiddenFields } from '@services/common/pages/forms'
 import type { SessionBody } from '../../core/sessions/issue-tokens.ts'
 import type { Page } from '../../http/hosted/answer-pages.ts'
 import type { BrowserCaller } from '../../http/hosted/browser-session.ts'
-import { PASSKEY_PATH } from '../../http/hosted/passkey-offer.ts'
+import { credentialIn, hasPasskey, PASSKEY_PATH } from '../../http/hosted/passkey-offer.ts'
 import type { Visit } from '../../http/hosted/visit.ts'
 import { passkeyWords } from '../../words/pages/passkey.ts'
 import { goOn } from './go-on.ts'
@@ -17,11 +16,16 @@ export const passkeyPage: Page = {
   path: PASSKEY_PATH,
   async get(visit) {
     const caller = await visit.caller()
-    return caller ? showOffer(visit, caller) : visit.goTo('/ui/sign-in')
+    if (!caller) return visit.goTo('/ui/sign-in')
+    const { made, problem } = visit.carried
+    return (await hasPasskey(visit.deps, caller.user.id, made))
+      ? visit.goTo('/ui/sign-in')
+      : showOffer(visit, caller, problem)
   },
   async post(visit) {
-    const { way, challenge_id, credential = '' } = visit.form
-    const answer = { challenge_id, credential: parseCredential(credential) }
+    const { way, challenge_id } = visit.form
+    const { credential, id } = credentialIn(visit.form.credential)
+    const answer = { challenge_id, credential }
     if (way === 'sign-in') {
       const session = await visit.api<SessionBody>('POST', '/passkeys/authentication/verify', answer)
       if (session.ok) return visit.signedIn(session.body)
@@ -31,18 +35,9 @@ export const passkeyPage: Page = {
     if (!caller) return visit.toSignIn()
     if (way === 'later') return goOn(visit, caller, visit.flow.next)
     const made = await visit.api('POST', '/passkeys/registration/verify', answer, { as: caller })
-    return made.ok ? goOn(visit, caller, visit.flow.next) : showOffer(visit, caller, visit.explain(made))
+    if (made.ok) return goOn(visit, caller, visit.flow.next)
+    return visit.goTo(PASSKEY_PATH, { carry: { problem: visit.explain(made), ...(id !== undefined && { made: id }) } })
   },
-}
-
-/** Reads the answer of a browser's authenticator; undefined for a text that no body of the API may hold. */
-export function parseCredential(text: string): unknown {
-  try {
-    const credential: unknown = JSON.parse(text)
-    return isStorable(credential) ? credential : undefined
-  } catch {
-    return undefined
-  }
 }
 
 /** Form of the sign-in page; the browser knows whose passkey it is. */

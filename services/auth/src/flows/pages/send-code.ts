@@ -25,7 +25,7 @@ export async function requestCode(visit: Visit, address: TypedAddress, { url, bo
   const answer = await visit.api('POST', url + query, { ...body, ...address, ...('email' in address && challenge) })
   if (answer.ok) return toCode(visit, address, { type })
   const problem = visit.explain(answer)
-  if (wasSentBefore(answer)) return toCode(visit, address, { type, problem })
+  if (wasSentBefore(answer)) return toCode(visit, address, { type, news: problem })
   return visit.goTo(visit.path, { carry: { typed: textOf(address), error: problem } })
 }
 
@@ -36,6 +36,6 @@ export const sendCode = (visit: Visit, address: TypedAddress) =>
     type: 'email' in address ? 'email' : 'sms',
   })
 
-/** Leads to the page that takes a code, which shows `problem`. */
-export const toCode = (visit: Visit, address: TypedAddress, shown: { type: string; problem?: string }) =>
+/** Leads to the page that takes a code, which shows `news`. */
+export const toCode = (visit: Visit, address: TypedAddress, shown: { type: string; news?: string }) =>
   visit.goTo('/ui/code', { carry: { address: textOf(address), ...shown } })

@@ -7,7 +7,9 @@ import { provenUser } from '../../core/users/proven-addresses.ts'
 import type { User } from '../../core/users/users.store.ts'
 import type { Page } from '../../http/hosted/answer-pages.ts'
 import type { Visit } from '../../http/hosted/visit.ts'
+import { applicationName } from '../../http/pages/send-to.ts'
 import { fill } from '../../words/language.ts'
+import { frameWords } from '../../words/pages/frame.ts'
 import { signInWords } from '../../words/pages/sign-in.ts'
 import { type TypedAddress, textOf, typedAddress } from './address.ts'
 import { PASSKEY_SCRIPT, passkeySignIn } from './passkey.ts'
@@ -42,11 +44,15 @@ export const signInPage: Page = {
 function showUser(visit: Visit, user: User) {
   const words = visit.words(signInWords)
   const name = nameOf(user)
+  const application = applicationName(visit.deps.config, visit.target())
   return visit.show({
     title: words.title,
     body: [
       html`<p>${name === undefined ? words.asGuest : fill(words.asUser, { name })}</p>\n`,
-      visit.formOf({ fields: { way: 'continue' }, body: button({ label: words.goOn }) }),
+      visit.formOf({
+        fields: { way: 'continue' },
+        body: button({ label: fill(visit.words(frameWords).goOn, { name: application }) }),
+      }),
       html`<p class="links"><a href="${visit.link('/ui/sign-in', { prompt: 'login' })}">${words.anotherUser}</a>
 <a href="${visit.link('/ui/sign-out')}">${words.signOut}</a></p>
 `,

@@ -9,13 +9,15 @@ import { fill } from '../../words/language.ts'
 import { signInWords } from '../../words/pages/sign-in.ts'
 import { signUpWords } from '../../words/pages/sign-up.ts'
 import { typedAddress } from './address.ts'
+import { hasJustSignedIn } from './just-signed-in.ts'
 import { arrivalOf, toCode, wasSentBefore } from './send-code.ts'
 import { addressField, providerLinks } from './sign-in.ts'
 import { signsUp } from './ways.ts'
 
 export const signUpPage: Page = {
   path: '/ui/sign-up',
-  get: (visit) => showSignUp(visit),
+  get: async (visit) =>
+    (await hasJustSignedIn(visit, visit.carried.typed)) ? visit.goTo('/ui/sign-in') : showSignUp(visit),
   async post(visit) {
     const { address: typed = '', password = '' } = visit.form
     const address = typedAddress(visit, typed)
@@ -29,7 +31,7 @@ export const signUpPage: Page = {
       return made.access_token ? visit.signedIn(made as SessionBody) : toCode(visit, address, { type })
     }
     const problem = visit.explain(answer)
-    if (wasSentBefore(answer)) return toCode(visit, address, { type, problem })
+    if (wasSentBefore(answer)) return toCode(visit, address, { type, news: problem })
     return visit.goTo(visit.path, { carry: { typed, [answer.code === 'weak_password' ? 'weak' : 'problem']: problem } })
   },
 }

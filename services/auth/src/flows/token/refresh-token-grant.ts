@@ -28,7 +28,9 @@ export async function refreshSession(deps: Deps, log: AuditLog, text: string, cl
       const judgedAt = deps.now()
       const session = await deps.rotateSession({ ...token, ...client, auditId }, trx, accepted?.at)
       if (!session) return undefined
-      if (accepted && isRaised(accepted.amr, session.amr)) throw apiError('refresh_token_already_used')
+      // Proofs at our pages leave the counter, and the token.
+      const isAdvanced = session.refresh_counter > token.counter + 1
+      if (accepted && isAdvanced && isRaised(accepted.amr, session.amr)) throw apiError('refresh_token_already_used')
       accepted ??= { at: judgedAt, amr: session.amr }
       return { session, body: await issueTokens(asking, trx ?? deps.db, session.user, session, 'token_refresh') }
     })

@@ -1,8 +1,9 @@
 import { statementsOf } from '@services/common/testing/database/statements'
 import { expect, onTestFinished } from 'vitest'
 import { challenge, totpCode, withTotp } from '../../../test/second-factors.ts'
-import { type Answer, test as base, type TestService } from '../../../test/service.ts'
+import { type Answer, test as base, fragmentOf, type TestService } from '../../../test/service.ts'
 import { startUpstream } from '../../../test/upstream.ts'
+import { openPage, send } from '../pages/testing/pages.ts'
 
 const POINT = 'AUTH_HOOK_CUSTOM_ACCESS_TOKEN'
 const INTERVAL_SECONDS = 3
@@ -26,6 +27,7 @@ const test = base.extend<object & { hooked: Hooked }>({
         response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ claims }))
       })
       const on = await service.with({
+        AUTH_HOSTED_PAGES_ENABLED: 'true',
         [`${POINT}_ENABLED`]: 'true',
         [`${POINT}_URI`]: receiver.url,
         [`${POINT}_UNSIGNED`]: 'true',
@@ -106,6 +108,22 @@ test('a token from before a second factor gets none of the raised session, and d
   const slow = await refresh(on, body.refresh_token)
   expect(slow).toMatchObject({ status: 400, body: { error_code: 'refresh_token_already_used' } })
   await expectGood(on, raised as Answer)
+})
+
+test('a proof at our pages while the hook of a refresh is asked leaves the application signed in', async ({
+  hooked: { on, meanwhile },
+}) => {
+  const email = 'shares@example.com'
+  await on.signedIn(email)
+  const browser = on.otherBrowser()
+  const typed = await send(browser, await openPage(browser, '/ui/sign-in'), { address: email })
+  const { refresh_token = '' } = fragmentOf(await send(browser, typed, { password: 'correct horse' }))
+  on.clock.advance({ seconds: 16 * 60 })
+  const asked = await openPage(browser, '/ui/account/confirm?next=/ui/account')
+  meanwhile(async () => {
+    expect((await send(browser, asked, { password: 'correct horse' })).title).toBe('Your account')
+  })
+  await expectGood(on, await refresh(on, refresh_token))
 })
 
 test('a token used again after the interval still ends its session', async ({ hooked: { on } }) => {

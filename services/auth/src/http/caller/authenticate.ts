@@ -2,6 +2,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { JWTPayload } from 'jose'
 import type { SigningKeys } from '../../core/keys/signing-keys.ts'
+import { BY_PAGES } from '../../core/sessions/access-token.ts'
 import type { Caller, LiveCaller } from '../../core/sessions/caller.ts'
 import type { FindCaller } from '../../core/sessions/find-callers.store.ts'
 import { type SessionLimits, whyEnded } from '../../core/sessions/session-limits.ts'
@@ -52,6 +53,7 @@ export async function authenticate(request: FastifyRequest, deps: UserDeps): Pro
     user,
     session: isLive ? session : undefined,
     hadSession: sessionId !== undefined,
+    isByPages: claims[BY_PAGES] === true,
     audience: [claims.aud].flat()[0] ?? '',
   }
 }

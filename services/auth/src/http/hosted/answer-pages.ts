@@ -5,6 +5,7 @@ import { explainFailure } from '@services/common/http/error-handler'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { parsePkce } from '../../core/one-time-tokens/pkce.ts'
 import type { Deps } from '../../deps.ts'
+import { apiError } from '../../errors.ts'
 import { fill } from '../../words/language.ts'
 import { frameWords } from '../../words/pages/frame.ts'
 import { errorAnswers } from '../bodies/error-bodies.ts'
@@ -24,7 +25,16 @@ export interface Page {
 
 export interface PageAnswers {
   answer(path: string, request: FastifyRequest, reply: FastifyReply): Answer
-  fail(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply
+  fail(error: unknown, request: FastifyRequest, reply: FastifyReply): Answer
+}
+
+/** Shows the page of a form without a valid proof again, in the user's language. */
+async function refuseForm(visit: Visit, page: Page): Promise<FastifyReply> {
+  await visit.caller()
+  const { expired, changed } = visit.words(frameWords)
+  visit.fail(visit.hasCookie() ? changed : expired)
+  visit.reply.code(403)
+  return page.get(visit)
 }
 
 export function answerPages(app: FastifyInstance, deps: Deps, pages: readonly Page[]): PageAnswers {
@@ -33,11 +43,12 @@ export function answerPages(app: FastifyInstance, deps: Deps, pages: readonly Pa
 
   return {
     answer(path, request, reply) {
-      const page = byPath.get(path.replace(/\/$/, ''))
+      const page = byPath.get(path)
+      if (!page) throw apiError('not_found')
       const isPost = request.method === 'POST'
-      if (!page || (isPost && !page.post)) {
-        reply.callNotFound()
-        return reply
+      if (isPost && !page.post) {
+        reply.header('allow', 'GET, HEAD')
+        throw apiError('method_not_allowed')
       }
       const visit = visitOf(request, reply, page)
       // Throws for a malformed challenge, which no sign-in could end with.
@@ -47,16 +58,16 @@ export function answerPages(app: FastifyInstance, deps: Deps, pages: readonly Pa
         return isHeld ? reply.code(204).send() : page.get(visit)
       }
       if (visit.hasProof()) return page.post(visit)
-      visit.fail(visit.words(frameWords).expired)
-      reply.code(403)
-      return page.get(visit)
+      return refuseForm(visit, page)
     },
 
-    fail(error, request, reply) {
+    async fail(error, request, reply) {
       const refusal = explainFailure(error, request, errorAnswers)
       const { status, retryAfterSeconds } = refusal
       if (retryAfterSeconds !== undefined) reply.header('retry-after', retryAfterSeconds)
       const visit = visitOf(request, reply, { path: '/ui/sign-in' })
+      // Finds the user's language. After a failure of ours the browser's is enough: the database may have failed.
+      if (status < 500) await visit.caller().catch(() => undefined)
       const { failed, again, reference } = visit.words(frameWords)
       return visit.show({
         ...{ status, title: failed, problem: visit.explain(refusal) },

@@ -10,7 +10,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { deriveKey } from '../../core/keys/derive-key.ts'
-import { accessTokenClaims, type TokenSession } from '../../core/sessions/access-token.ts'
+import { accessTokenClaims, BY_PAGES, type TokenSession } from '../../core/sessions/access-token.ts'
 import { whyEnded } from '../../core/sessions/session-limits.ts'
 import { isBanned } from '../../core/users/is-banned.ts'
 import type { User } from '../../core/users/users.store.ts'
@@ -115,6 +115,12 @@ export function openBrowserSessions(deps: SessionsDeps, cookie: BrowserCookie) {
       return { user: found.user, session: found.session }
     },
 
+    /** Whether the user of the named session is deleted. */
+    async isUserGone(request: FastifyRequest): Promise<boolean> {
+      const visit = visitOf(request)
+      return visit !== undefined && (await deps.findCaller(visit)) === undefined
+    },
+
     end(reply: FastifyReply): void {
       removeCookie(reply, name, isSecure)
     },
@@ -122,7 +128,7 @@ export function openBrowserSessions(deps: SessionsDeps, cookie: BrowserCookie) {
     /** Signs an access token of a minute for calls in this process. No hook is asked. */
     tokenOf({ user, session }: BrowserCaller): Promise<string> {
       const jwt = { ...config.jwt, lifetimeSeconds: TOKEN_SECONDS }
-      return deps.keys.sign(accessTokenClaims({ ...deps, config: { jwt } }, user, session))
+      return deps.keys.sign({ ...accessTokenClaims({ ...deps, config: { jwt } }, user, session), [BY_PAGES]: true })
     },
   }
 }

@@ -29,7 +29,7 @@ import { publicPath, type ShownPage, showPage } from '../pages/show-page.ts'
 import { type BrowserCaller, HOSTED_COOKIE, openBrowserSessions } from './browser-session.ts'
 import { type ApiAnswer, type ApiCall, callApi, streamApi } from './call-api.ts'
 import { type Carried, openCarried, PAGE_SECONDS, sealCarried } from './carried.ts'
-import { type Flow, readFlow, toApplication } from './flow.ts'
+import { type Flow, readFlow, textsOf, toApplication } from './flow.ts'
 import { addressWithSession, ownPathOf, sessionForApplication, targetOf } from './hand-over.ts'
 import { openPasskeyOffer, PASSKEY_PATH } from './passkey-offer.ts'
 import { takeSession } from './take-session.ts'
@@ -100,8 +100,10 @@ export function openVisits(app: FastifyInstance, deps: Deps) {
       return `${base}${to}${search && `?${search}`}`
     }
 
+    const sealed = (carry: Carried): string => sealCarried(key, carry, secret(), deps.now())
+
     const goTo = (to: string, { query: more = {}, carry }: { query?: Fields; carry?: Carried } = {}): FastifyReply =>
-      reply.redirect(link(to, { ...more, ...(carry && { c: sealCarried(key, carry, secret(), deps.now()) }) }), 303)
+      reply.redirect(link(to, { ...more, ...(carry && { c: sealed(carry) }) }), 303)
 
     const leave = (location: string): FastifyReply =>
       isPost ? leaveTo(config, request, reply, location) : sendTo(config, request, reply, { location, status: 303 })
@@ -172,6 +174,8 @@ export function openVisits(app: FastifyInstance, deps: Deps) {
         return caller
       },
 
+      /** Whether the account of this browser's session is deleted. */
+      isDeleted: (): Promise<boolean> => sessions.isUserGone(request),
       /** Calls an endpoint as this browser; `as` adds the access token of the signed-in user. */
       async api<Body = Record<string, unknown>>(
         method: ApiCall['method'],
@@ -219,6 +223,8 @@ ${hiddenFields({ ...flow, c: given.c, ...fields, proof })}${body}</form>
         ['same-origin', undefined].includes(request.headers['sec-fetch-site'] as string | undefined) &&
         isProven(request, key, formId, form.proof ?? ''),
 
+      /** Whether this browser keeps cookies, and was shown a page of late. */
+      hasCookie: (): boolean => pageSecretsOf(request, isSecure).length > 0,
       /** Address of another page, with the flow. */
       link,
       /**
@@ -241,8 +247,11 @@ ${hiddenFields({ ...flow, c: given.c, ...fields, proof })}${body}</form>
           query: more,
           carry: { ...openCarried(key, given.c, pageSecretsOf(request, isSecure), deps.now()), ...carry },
         }),
-      /** Asks to sign in, and leads back to this page. */
-      toSignIn: (): FastifyReply => reply.redirect(link('/ui/sign-in', { next: path }), 303),
+      /** Asks to sign in, and leads back to this page. A form says why it was not taken. */
+      toSignIn(): FastifyReply {
+        const problem = problemSoFar ?? explain(language(), { code: 'session_not_found', message: '' })
+        return goTo('/ui/sign-in', { query: { next: path }, ...(isPost && { carry: { problem } }) })
+      },
 
       show({ body, problem = problemSoFar, news, status = reply.statusCode, ...page }: ShownVisit): FastifyReply {
         const above = [problem && notice('problem', problem), news && notice('news', news)]
@@ -287,12 +296,5 @@ ${hiddenFields({ ...flow, c: given.c, ...fields, proof })}${body}</form>
     }
   }
 }
-
-const textsOf = (values: unknown): Fields =>
-  Object.fromEntries(
-    Object.entries((values ?? {}) as Record<string, unknown>).filter(
-      (pair): pair is [string, string] => typeof pair[1] === 'string',
-    ),
-  )
 
 const s256 = (verifier: string) => createHash('sha256').update(verifier).digest('base64url')

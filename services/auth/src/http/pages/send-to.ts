@@ -47,7 +47,7 @@ export function leaveTo(
 ): FastifyReply {
   const language = pageLanguage(config, { acceptLanguage: acceptLanguageOf(request) })
   const { leaving, sentOn, goOn } = frameWords[language]
-  const name = nameOf(config, location)
+  const name = applicationName(config, location)
   return showPage(config, request, reply, {
     ...{ language, title: leaving, hidesAddress: true },
     head: html`<meta http-equiv="refresh" content="0;url=${location}">\n`,
@@ -58,7 +58,7 @@ export function leaveTo(
 }
 
 /** Name of the application at an address: the site's, another host, or the scheme of a native application. */
-function nameOf({ pages, siteUrl }: PageConfig, location: string): string {
+export function applicationName({ pages, siteUrl }: Pick<Config, 'pages' | 'siteUrl'>, location: string): string {
   const { host, protocol } = new URL(location)
   return host === new URL(siteUrl).host ? pages.name : host || protocol
 }

@@ -86,11 +86,13 @@ async function copy({ currentTarget }) {
   const [text, , outcome] = /** @type {Element} */ (currentTarget).parentElement?.children ?? []
   if (!text || !outcome) return
   outcome.textContent = ''
-  const isCopied = await navigator.clipboard.writeText(text.textContent).then(
-    () => true,
-    () => false,
-  )
-  outcome.textContent = isCopied ? 'Copied' : 'Not copied: the browser refuses'
+  try {
+    // Throws on plain http, where browsers have no clipboard.
+    await navigator.clipboard.writeText(text.textContent)
+    outcome.textContent = 'Copied'
+  } catch {
+    outcome.textContent = 'Not copied: the browser refuses'
+  }
 }
 
 /**

@@ -39,7 +39,7 @@ export const settings = {
         columns: [
           { head: 'Variable', cell: nameOf },
           { head: 'Value', cell: shownValue },
-          { head: 'From', cell: (setting) => badge(SOURCES[setting.source] ?? setting.source) },
+          { head: 'From', cell: sourceOf },
         ],
       })}`)
   },
@@ -62,6 +62,10 @@ const nameOf = ({ name, meaning, findings: lines }) => html`
 
 /** Shows parts in backquotes as code. @param {string} text */
 const marked = (text) => text.split('`').map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : part))
+
+/** Names the variable where it has another name, such as one without prefix. @param {any} setting */
+const sourceOf = ({ name, source, given_as: given = name }) => html`
+  ${badge(SOURCES[source] ?? source)} ${given === name ? nothing : html`as <code>${given}</code>`}`
 
 /** @param {any} setting */
 function shownValue({ value, secret, source }) {

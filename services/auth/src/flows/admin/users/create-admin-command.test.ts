@@ -1,6 +1,7 @@
 import { perFile } from '@services/common/testing/per-file'
 import { test as base, expect } from 'vitest'
 import { authHere } from '../../../../test/command-line.ts'
+import { totpCode } from '../../../../test/second-factors.ts'
 import { codeIn, startTestService, type TestService } from '../../../../test/service.ts'
 import { openPage, send } from '../../pages/testing/pages.ts'
 
@@ -45,10 +46,29 @@ test('the link sets the password once, and leads to the second factor that the c
 
 test('the link leads into the console where that demands no second factor', async ({ service }) => {
   const at = await service.with({ AUTH_CONSOLE_REQUIRE_MFA: 'false' })
+  // Its role is in `role` alone, as an admin may set it.
+  const role = { email: 'by-role@example.com', email_confirm: true, role: 'service_role' }
+  expect((await at.post('/admin/users', role, at.admin)).status).toBe(200)
+  for (const email of ['one-factor@example.com', role.email]) {
+    const browser = at.otherBrowser()
+    const asked = await openPage(browser, (await cliOf(at)(`--email ${email}`)).link)
+    const { location } = await send(browser, await send(browser, asked), { password: PASSWORD })
+    expect([email, location]).toEqual([email, '/console/sign-in'])
+    expect((await browser.get('/console/sign-in')).headers.location).toBe('../console')
+  }
+  await at.close()
+})
+
+test('where admins must have a factor, the link adds one, and then sets the password', async ({ service }) => {
+  const at = await service.with({ AUTH_MFA_REQUIRED_FOR: 'admins' })
   const browser = at.otherBrowser()
-  const asked = await openPage(browser, (await cliOf(at)('--email one-factor@example.com')).link)
-  const { location } = await send(browser, await send(browser, asked), { password: PASSWORD })
-  expect(location).toBe('/console/sign-in')
+  const asked = await openPage(browser, (await cliOf(at)('--email demanded@example.com')).link)
+  const factors = await send(browser, await send(browser, asked), { password: PASSWORD })
+  const shown = await send(browser, factors, { name: 'App' }, { press: 'Add an authenticator app' })
+  const code = totpCode(shown.forms[0]?.fields.secret ?? '', at.clock.now())
+  const password = await send(browser, await send(browser, shown, { code }))
+  expect(password.title).toBe('Choose a new password')
+  expect((await send(browser, password, { password: PASSWORD })).location).toBe('/console/sign-in')
   expect((await browser.get('/console/sign-in')).headers.location).toBe('../console')
   await at.close()
 })

@@ -7,6 +7,7 @@ import { createEncryption } from '../../../core/keys/encryption.ts'
 import { issueToken } from '../../../core/one-time-tokens/one-time-token.ts'
 import { requireStrongPassword } from '../../../core/passwords/require-strong-password.ts'
 import { endAllSessions } from '../../../core/sessions/end-session.ts'
+import { isAdministrator } from '../../../core/users/is-administrator.ts'
 import { findRegistrantId } from '../../../core/users/registrants.store.ts'
 import { findUserByEmail, lockUser, type User } from '../../../core/users/users.store.ts'
 import { LONG_CODE_DIGITS } from '../../../core/verification-messages/code-message.ts'
@@ -81,7 +82,7 @@ async function makeAdmin(deps: UserAdminDeps, { log, operator }: CommandDeps, or
   const known = isUnproven ? undefined : await findUserByEmail(db, email, audience)
   const app_metadata = { role }
   if (!known) return createUser(deps, log, operator, { email, email_confirm: true, app_metadata, password })
-  const isAdmin = [known.role, known.app_metadata.role].some((held) => config.jwt.adminRoles.includes(String(held)))
+  const isAdmin = isAdministrator(config.jwt, known)
   if (!isAdmin && !promote) {
     throw new CommandFailure(`${email} has an account, ${known.id}: --promote makes it an administrator`)
   }

@@ -145,6 +145,12 @@ describe('the pages of the account', { tags: 'chromium' }, () => {
     await page.goto(`${url}/ui/account/export`)
     const [download] = await Promise.all([page.waitForEvent('download'), press(page, 'button', 'Download')])
     expect(download.suggestedFilename()).toBe('account.json')
+    await page.goto(`${url}/ui/account/notices`)
+    await page.getByRole('combobox', { name: 'Language' }).focus()
+    await page.keyboard.type('Deutsch')
+    await press(page, 'button', 'Save')
+    await page.getByRole('status').getByText('Gespeichert.').waitFor()
+    expect(await page.getByLabel('Sprache').inputValue()).toBe('de')
     expect(complaints).toEqual([])
   })
 

@@ -38,13 +38,17 @@ export function accountPage({ name, isEnabled, get, post }: AccountPage): Page {
   const path = name === '' ? ACCOUNT : `${ACCOUNT}/${name}`
   const withOwn = (handle: (own: Own) => Answer) => async (visit: Visit) => {
     const caller = await visit.caller()
-    if (!caller) return visit.toSignIn()
+    if (!caller) return signedOut(visit)
     if (lacksFactor(caller.user, caller.session.aal)) return visit.goTo('/ui/factor', { query: { next: path } })
     if (isEnabled && !isEnabled(visit.deps.config)) return visit.goTo(ACCOUNT)
     return handle({ visit, caller, api: (method, url, body) => visit.api(method, url, body, { as: caller }) })
   }
   return { path, get: withOwn((own) => get(own)), ...(post && { post: withOwn(post) }) }
 }
+
+/** Leads to the sign-in and back. An account that is gone is not asked for. */
+const signedOut = async (visit: Visit) =>
+  (await visit.isDeleted()) ? visit.goTo('/ui/sign-in', { carry: { news: 'deleted' } }) : visit.toSignIn()
 
 /** Shows a page with a way back to the account; `news` that a change left is above it. */
 export function showAccount({ visit }: Own, { body, ...page }: ShownVisit): Answer {
@@ -59,10 +63,13 @@ export const done = ({ visit }: Own, news?: string): Answer =>
 /** Refusals of a session that ended elsewhere. */
 const SIGNED_OUT = ['session_not_found', 'user_not_found', 'user_banned', 'bad_jwt']
 
-/** Leads to the proof that a refusal demands, and back; shows the page again for any other reason. */
-export function refused({ visit, caller }: Own, refusal: Refused, again: (problem: string) => Answer): Answer {
-  // Done already, by a second press or in another tab.
-  if (refusal.status === 404 && visit.isPost) return visit.goTo(visit.path)
+/**
+ * Leads to the proof that a refusal demands, and back; shows the page again for any other reason. `gone` is the news of
+ * a removal that is done already, by the first press of two or in another tab.
+ */
+export function refused(own: Own, refusal: Refused, again: (problem: string) => Answer, gone?: string): Answer {
+  const { visit, caller } = own
+  if (refusal.status === 404 && visit.isPost) return done(own, gone)
   if (SIGNED_OUT.includes(refusal.code)) return visit.toSignIn()
   if (refusal.code === 'reauthentication_needed') {
     return visit.goTo(`${ACCOUNT}/confirm`, { query: { next: visit.path } })

@@ -7,6 +7,7 @@ import { exportPage } from './export.ts'
 import { factorsPage } from './factors.ts'
 import { identitiesPage } from './identities.ts'
 import { namePage } from './name.ts'
+import { noticesPage } from './notices.ts'
 import { overviewPage } from './overview.ts'
 import { passkeysPage } from './passkeys.ts'
 import { passwordPage } from './password.ts'
@@ -23,6 +24,7 @@ export const accountPages: readonly Page[] = [
   sessionsPage,
   devicesPage,
   identitiesPage,
+  noticesPage,
   exportPage,
   deletionPage,
   confirmPage,

@@ -92,13 +92,68 @@ test('a name is saved, and the back button shows the present one', async ({ serv
   expect((await openPage(browser, '/ui/account')).text).toContain('Ada')
 })
 
+test('a chosen language is that of pages and mails, until the choice is left to the browser', async ({ service }) => {
+  const { browser, email, auth } = await signedIn(service)
+  const locale = async () => (await userOf(service, { auth })).user_metadata.locale
+  const open = await openPage(browser, '/ui/account/notices')
+  expect(open.text).toMatch(/<option value="" selected>As your browser says<\/option>[\s\S]*lang="de">Deutsch</)
+  const chosen = await send(browser, open, { locale: 'de' })
+  expect([chosen.title, chosen.news]).toEqual(['Sprache und Benachrichtigungen', 'Gespeichert.'])
+  expect((await openPage(browser, '/ui/account')).text).toContain('<span>Deutsch</span>')
+  await service.post('/recover', { email }, { 'accept-language': 'en' })
+  expect((await service.mailbox.waitFor(email)).subject).toBe('Setze dein Passwort zurück')
+  // Pressed without another choice, the form keeps the region that an application has stored.
+  await service.put('/user', { data: { locale: 'de-AT' } }, auth)
+  const kept = await send(browser, await openPage(browser, '/ui/account/notices'), { locale: 'de' })
+  expect([kept.news, await locale()]).toEqual(['Gespeichert.', 'de-AT'])
+  const left = await send(browser, kept, { locale: '' })
+  expect([left.title, left.news, await locale()]).toEqual(['Language and notices', 'Saved.', undefined])
+  expect((await send(browser, left, { locale: 'xx' })).news).toBe('Saved.')
+  expect(await locale()).toBeUndefined()
+})
+
+test('a language whose tag has no name is listed by its tag', async ({ service }) => {
+  const odd = await service.with({ AUTH_MAILER_LOCALES: 'en,fr,de-at-ch' })
+  const { browser } = await signedIn(odd)
+  const { text } = await openPage(browser, '/ui/account/notices')
+  expect([...text.matchAll(/<option [^>]*>(.*?)</g)].map(([, label]) => label)).toEqual([
+    ...['As your browser says', 'English', 'français', 'de-at-ch'],
+  ])
+  await odd.close()
+})
+
+test('the notices that are sent about the account are listed, and no others', async ({ service }) => {
+  const some = await service.with({
+    AUTH_MAILER_NOTIFICATIONS_PASSWORD_CHANGED_ENABLED: 'true',
+    AUTH_MAILER_NOTIFICATIONS_PASSKEY_ADDED_ENABLED: 'true',
+    AUTH_PASSKEY_ENABLED: 'false',
+    AUTH_SELF_DELETION_ENABLED: 'false',
+  })
+  const { browser, email, userId } = await signedIn(some)
+  const listed = async () =>
+    [...(await openPage(browser, '/ui/account/notices')).text.matchAll(/<li>(.*?)</g)].map(([, event]) => event)
+  expect(await listed()).toEqual([
+    'Your password was changed',
+    // Sent whatever the settings are.
+    'Your email address was changed',
+    'A recovery code of your account was used',
+  ])
+  const page = await openPage(browser, '/ui/account/notices', { 'accept-language': 'de' })
+  expect(page.text).toContain(`Eine Mail an ${email} berichtet`)
+  expect(page.text).toMatch(/<li>Dein Passwort wurde geändert<[\s\S]*lassen sie sich nicht abschalten/)
+  await some.deps.db.updateTable('users').set({ email: null }).where('id', '=', userId).execute()
+  expect(await listed()).toEqual([])
+  expect((await openPage(browser, '/ui/account/notices')).text).toContain('No notices about your account are sent.')
+  await some.close()
+})
+
 test('a new password signs out everywhere else', async ({ service }) => {
   const { browser, email, auth } = await signedIn(service)
   const page = await openPage(browser, '/ui/account/password')
   expect((await send(browser, page, { password: '123456' })).problem).toContain('too easy')
   expect((await send(browser, page, { password: 'another horse' })).news).toContain('changed')
   // The second press.
-  expect((await send(browser, page, { password: 'another horse' })).problem).toBe('This is your password already.')
+  expect((await send(browser, page, { password: 'another horse' })).news).toBe('This is your password already.')
   expect(await service.put('/user', { data: {} }, auth)).toMatchObject({ body: { error_code: 'session_not_found' } })
   const grant = await service.post('/token?grant_type=password', { email, password: 'another horse' })
   expect(grant.status).toBe(200)

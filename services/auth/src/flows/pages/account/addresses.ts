@@ -8,7 +8,7 @@ import type { UserBody } from '../../../core/users/user-shape.ts'
 import { fill } from '../../../words/language.ts'
 import { addressWords } from '../../../words/pages/account/addresses.ts'
 import { accountWords } from '../../../words/pages/account/overview.ts'
-import { arrivalOf } from '../send-code.ts'
+import { arrivalOf, wasSentBefore } from '../send-code.ts'
 import { accountPage, done, type Own, refused, showAccount, unavailable } from './account-page.ts'
 import { currentPassword, ownName } from './password.ts'
 
@@ -35,16 +35,24 @@ async function change(own: Own, channel: Channel, isRemoval: boolean) {
     ...{ [channel]: isRemoval ? '' : typed, ...(current_password && { current_password }) },
     ...(channel === 'email' && !isRemoval && challenge),
   })
-  if (!answer.ok) return refused(own, answer, (problem) => showAddresses(own, problem))
+  if (!answer.ok) {
+    // Perhaps by the first press of two, which may end after this one.
+    if (!wasSentBefore(answer)) return refused(own, answer, (problem) => showAddresses(own, problem))
+    return visit.goTo(visit.path, { carry: { problem: visit.explain(answer), wanted: canonical(channel, typed) } })
+  }
   if (isRemoval) return done(own, visit.words(accountWords).removed)
   const isPending = channel === 'email' ? answer.body.new_email : answer.body.new_phone
   return done(own, isPending ? words.sent : visit.words(accountWords).saved)
 }
 
+/** Address as the API stores it. */
+const canonical = (channel: Channel, typed: string): string =>
+  channel === 'email' ? typed.toLowerCase() : typed.replaceAll(/\D/g, '')
+
 /** Takes the code of one address. The confirmation begins a session, which renews the one that is there. */
 async function confirm(own: Own) {
   const { visit } = own
-  const { type, to = '', code = '' } = visit.form
+  const { type, to = '', wanted, code = '' } = visit.form
   const words = visit.words(addressWords)
   const isPhone = type === 'phone_change'
   const address = isPhone ? { phone: to } : { email: to }
@@ -53,8 +61,8 @@ async function confirm(own: Own) {
   if (!answer.ok) {
     const user = await own.api<UserBody>('GET', '/user')
     // Confirmed by the first press of two, or in another tab.
-    const isOver = user.ok && (isPhone ? user.body.new_phone : user.body.new_email) === undefined
-    return isOver ? done(own) : refused(own, answer, (problem) => showAddresses(own, problem))
+    const isOver = user.ok && (isPhone ? user.body.phone : user.body.email) === wanted
+    return isOver ? done(own, words.confirmed) : refused(own, answer, (problem) => showAddresses(own, problem))
   }
   if (!('access_token' in answer.body)) return done(own, words.agreed)
   await visit.take(answer.body)
@@ -101,16 +109,20 @@ async function showAddresses(own: Own, problem?: string) {
   /** Codes that a pending change waits for. */
   const agrees = config.mail.secureEmailChange && user.email !== '' ? [user.email] : []
   const pending = [
-    ...(user.new_email === undefined ? [] : [user.new_email, ...agrees].map((to) => ['email_change', to] as const)),
-    ...(user.new_phone === undefined ? [] : [['phone_change', user.new_phone] as const]),
+    ...(user.new_email === undefined ? [] : [user.new_email, ...agrees]).map((to) => ({
+      ...{ type: 'email_change', to, wanted: user.new_email },
+    })),
+    ...(user.new_phone === undefined ? [] : [{ type: 'phone_change', to: user.new_phone, wanted: user.new_phone }]),
   ]
+  const { problem: refusal, wanted = '' } = visit.carried
+  const isSent = pending.some(({ to }) => to === wanted)
   return showAccount(own, {
     title: titles.addresses,
-    problem,
+    ...(isSent ? { news: words.sent } : { problem: problem ?? refusal }),
     body: [
-      pending.map(([type, to], index) =>
+      pending.map(({ type, to, wanted }, index) =>
         visit.formOf({
-          fields: { way: 'confirm', type, to },
+          fields: { way: 'confirm', type, to, wanted },
           body: [
             field({
               ...{ name: 'code', label: fill(words.code, { to: type === 'email_change' ? shownEmail(to) : `+${to}` }) },

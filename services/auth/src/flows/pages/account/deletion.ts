@@ -16,7 +16,8 @@ export const deletionPage = accountPage({
     if (visit.form.sure !== 'yes') return showDeletion(own, words.notSure)
     const { current_password } = visit.form
     const deleted = await own.api('DELETE', '/user', current_password ? { current_password } : {})
-    if (!deleted.ok) return refused(own, deleted, (problem) => showDeletion(own, problem))
+    if (!deleted.ok && deleted.code !== 'user_not_found')
+      return refused(own, deleted, (problem) => showDeletion(own, problem))
     visit.signedOut()
     return visit.goTo('/ui/sign-in', { carry: { news: 'deleted' } })
   },

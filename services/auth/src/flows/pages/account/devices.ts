@@ -25,8 +25,8 @@ export const devicesPage = accountPage({
   async post(own) {
     const { device_id: id } = own.visit.form
     const removed = await own.api('DELETE', id === undefined ? URL : `${URL}/${encodeURIComponent(id)}`)
-    if (removed.ok) return done(own, own.visit.words(accountWords).removed)
-    return refused(own, removed, (problem) => showDevices(own, problem))
+    const news = own.visit.words(accountWords).removed
+    return removed.ok ? done(own, news) : refused(own, removed, (problem) => showDevices(own, problem), news)
   },
 })
 

@@ -111,8 +111,8 @@ async function makeCodes(own: Own) {
 async function remove(own: Own) {
   const { factor_id: id = '' } = own.visit.form
   const removed = await own.api('DELETE', `/factors/${encodeURIComponent(id)}`, {})
-  if (removed.ok) return done(own, own.visit.words(accountWords).removed)
-  return refused(own, removed, (problem) => showFactors(own, problem))
+  const news = own.visit.words(accountWords).removed
+  return removed.ok ? done(own, news) : refused(own, removed, (problem) => showFactors(own, problem), news)
 }
 
 async function showFactors(own: Own, problem?: string) {

@@ -26,10 +26,12 @@ export const identitiesPage = accountPage({
       const begun = await own.api<{ url: string }>('GET', url)
       return begun.ok ? visit.leave(begun.body.url) : refused(own, begun, again)
     }
-    // Unlinked already, by a second press or in another tab.
-    if (!own.caller.user.identities.some((identity) => identity.id === id)) return visit.goTo(visit.path)
     const unlinked = await own.api('DELETE', `/user/identities/${encodeURIComponent(id ?? '')}`, {})
-    return unlinked.ok ? done(own, visit.words(identityWords).unlinked) : refused(own, unlinked, again)
+    if (unlinked.ok) return done(own, visit.words(identityWords).unlinked)
+    // Perhaps done already, by the first press of two or in another tab.
+    const user = await own.api<UserBody>('GET', '/user')
+    const isOver = user.ok && user.body.identities.every(({ identity_id }) => identity_id !== id)
+    return isOver ? done(own, visit.words(identityWords).unlinked) : refused(own, unlinked, again)
   },
 })
 

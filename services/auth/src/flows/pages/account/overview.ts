@@ -6,6 +6,7 @@ import { provenUser } from '../../../core/users/proven-addresses.ts'
 import { accountWords } from '../../../words/pages/account/overview.ts'
 import { ACCOUNT, accountPage } from './account-page.ts'
 import { nameIn } from './name.ts'
+import { chosenLanguage, languageName } from './notices.ts'
 
 export const overviewPage = accountPage({
   name: '',
@@ -15,6 +16,7 @@ export const overviewPage = accountPage({
     const user = provenUser(caller.user)
     const { is_anonymous: isGuest } = user
     const addresses = [user.email && shownEmail(user.email), user.phone && `+${user.phone}`].filter(Boolean).join(', ')
+    const language = chosenLanguage(visit.deps.config, user)
     const rows: [page: string, label: string, state?: string][] = [
       ['name', words.name, nameIn(user.user_metadata)],
       ['addresses', words.addresses, addresses || words.none],
@@ -26,6 +28,7 @@ export const overviewPage = accountPage({
       ['sessions', words.sessions],
       ...(mfa.trustedDevices.ttlSeconds > 0 ? [['devices', words.devices] as [string, string]] : []),
       ...(external.manualLinking ? [['identities', words.identities] as [string, string]] : []),
+      ['notices', words.notices, language && languageName(language)],
       ['export', words.export],
       ...(signup.selfDeletion ? [['deletion', words.deletion] as [string, string]] : []),
     ]

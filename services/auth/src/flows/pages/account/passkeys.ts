@@ -5,9 +5,9 @@ import { button, field } from '@services/common/pages/forms'
 import { table } from '@services/common/pages/table'
 import type { Config } from '../../../config.ts'
 import type { PasskeyBody } from '../../../core/passkeys/passkey-shape.ts'
+import { credentialIn, hasPasskey } from '../../../http/hosted/passkey-offer.ts'
 import { accountWords } from '../../../words/pages/account/overview.ts'
 import { passkeyWords } from '../../../words/pages/account/passkeys.ts'
-import { parseCredential } from '../passkey.ts'
 import { accountPage, done, type Own, refused, rowButton, showAccount, shownTime, unavailable } from './account-page.ts'
 
 interface Begun {
@@ -29,16 +29,20 @@ export const passkeysPage = accountPage({
     const url = `/passkeys/${encodeURIComponent(form.passkey_id ?? '')}`
     const words = { ...own.visit.words(accountWords), ...own.visit.words(passkeyWords) }
     if (form.way === 'finish') {
-      const body = { challenge_id: form.challenge_id, credential: parseCredential(form.credential ?? '') }
+      const { credential, id: made } = credentialIn(form.credential)
+      const body = { challenge_id: form.challenge_id, credential }
       const added = await own.api('POST', '/passkeys/registration/verify', body)
-      return added.ok ? done(own, words.added) : refused(own, added, again)
+      if (added.ok) return done(own, words.added)
+      return refused(own, added, (problem) =>
+        own.visit.goTo(own.visit.path, { carry: { problem, ...(made !== undefined && { made }) } }),
+      )
     }
     if (form.way === 'rename') {
       const renamed = await own.api('PATCH', url, { friendly_name: form.name ?? '' })
       return renamed.ok ? done(own, words.saved) : refused(own, renamed, again)
     }
     const removed = await own.api('DELETE', url, {})
-    return removed.ok ? done(own, words.removed) : refused(own, removed, again)
+    return removed.ok ? done(own, words.removed) : refused(own, removed, again, words.removed)
   },
 })
 
@@ -51,9 +55,12 @@ async function showPasskeys(own: Own, problem?: string) {
   const words = { ...visit.words(accountWords), ...visit.words(passkeyWords) }
   if (!answer.ok) return unavailable(own, words.passkeys, answer)
   const passkeys = answer.body
+  const { problem: refusal, made } = visit.carried
+  const isMade = await hasPasskey(visit.deps, own.caller.user.id, made)
   const renamed = passkeys.find(({ id }) => id === visit.query.rename)
   return showAccount(own, {
-    ...{ title: words.passkeys, problem, isWide: true },
+    ...{ title: words.passkeys, isWide: true },
+    ...(isMade ? { news: words.added } : { problem: problem ?? refusal }),
     body: [
       renamed &&
         visit.formOf({

@@ -22,7 +22,7 @@ export const passwordPage = accountPage({
     const answer = await own.api('PUT', '/user', { password, ...proof })
     if (answer.ok) return done(own, words.changed)
     // Set by the first press of two, or long before.
-    if (answer.code === 'same_password') return showPassword(own, words.already)
+    if (answer.code === 'same_password') return done(own, words.already)
     // Here a code replaces the recent sign-in, and the form asks for it.
     const asks = answer.code === 'reauthentication_needed' && visit.deps.config.passwords.requireReauthentication
     return asks

@@ -1,7 +1,7 @@
 // Proofs that account pages ask for: they renew the session that is there. The pages themselves: account.test.ts.
 import { perFile } from '@services/common/testing/per-file'
 import { test as base, describe, expect } from 'vitest'
-import { enrollTotp, refresh, totpCode, verifyTotp } from '../../../../test/second-factors.ts'
+import { claimsOf, enrollTotp, refresh, totpCode, verifyTotp } from '../../../../test/second-factors.ts'
 import { codeIn, fragmentOf, startTestService, type TestService } from '../../../../test/service.ts'
 import { openPage, type SeenPage, send } from '../testing/pages.ts'
 
@@ -28,13 +28,19 @@ async function typePassword(browser: Browser, page: SeenPage, email: string) {
 }
 
 /** A browser that has signed in for an application, which has tokens of the same session. */
-async function withApplication(service: TestService) {
+async function withApplication(service: TestService, way: 'implicit' | 'pkce' = 'implicit') {
   const email = `proof-${++count}@example.com`
   const { userId } = await service.signedIn(email, PASSWORD)
   await service.deps.db.deleteFrom('sessions').where('user_id', '=', userId).execute()
   const browser = service.otherBrowser()
-  const handedOver = await typePassword(browser, await openPage(browser, TO_APP), email)
-  return { userId, email, browser, refreshToken: fragmentOf(handedOver).refresh_token ?? '' }
+  const verifier = 'v'.repeat(43)
+  const challenge = way === 'pkce' ? `&code_challenge=${verifier}&code_challenge_method=plain` : ''
+  const handedOver = await typePassword(browser, await openPage(browser, TO_APP + challenge), email)
+  const own = { userId, email, browser }
+  if (way === 'implicit') return { ...own, refreshToken: fragmentOf(handedOver).refresh_token ?? '' }
+  const auth_code = new URL(handedOver.location ?? '').searchParams.get('code')
+  const { body } = await service.post('/token?grant_type=pkce', { auth_code, code_verifier: verifier })
+  return { ...own, refreshToken: String(body.refresh_token) }
 }
 
 /** Gives the user an app in another session, which ends that of the browser; the browser signs in again with both. */
@@ -96,6 +102,84 @@ test('a proof by the other way in renews the session too, and both ways are know
   expect(back.title).toBe('Download your data')
   const sessions = await sessionsOf(service, userId)
   expect(sessions.map(methodsOf)).toEqual([['otp', 'password']])
+})
+
+describe('an application that shares the session stays signed in after', () => {
+  type Own = Awaited<ReturnType<typeof withApplication>>
+  const codeOf = (service: TestService, secret: string) => {
+    service.clock.advance({ seconds: 30 })
+    return totpCode(secret, service.clock.now())
+  }
+  const withFactor = async (service: TestService, { browser }: Own) => {
+    const page = await openPage(browser, '/ui/account/factors')
+    const shown = await send(browser, page, { name: 'App' }, { press: 'Add an authenticator app' })
+    const secret = shown.forms.find(({ fields }) => fields.way === 'prove')?.fields.secret ?? ''
+    const codes = await send(browser, shown, { code: codeOf(service, secret) }, { press: 'Confirm' })
+    expect(codes.title).toBe('Recovery codes')
+    return { secret, recoveryCode: /<code>(.*?)<\/code>/.exec(codes.text)?.[1] ?? '' }
+  }
+  const proveFactor = async ({ browser }: Own, code: string, way = '') => {
+    const asked = await openPage(browser, `/ui/factor?next=/ui/account${way}`)
+    expect((await send(browser, asked, { code })).title).toBe('Your account')
+  }
+  const refreshed = async (service: TestService, own: Own) => {
+    const { status, body } = await refresh(service, own.refreshToken)
+    expect([status, body.error_code]).toEqual([200, undefined])
+    own.refreshToken = body.refresh_token
+    return claimsOf({ accessToken: body.access_token })
+  }
+
+  test.for<[string, (service: TestService, own: Own) => Promise<string>]>([
+    ['its first factor is added', async (service, own) => (await withFactor(service, own)) && 'aal2'],
+    [
+      'a factor is proven anew',
+      async (service, own) => {
+        const { secret } = await withFactor(service, own)
+        await proveFactor(own, codeOf(service, secret))
+        return 'aal2'
+      },
+    ],
+    [
+      'a factor is proven anew while it refreshed',
+      async (service, own) => {
+        const { secret } = await withFactor(service, own)
+        await refreshed(service, own)
+        await proveFactor(own, codeOf(service, secret))
+        return 'aal2'
+      },
+    ],
+    [
+      'a recovery code',
+      async (service, own) => {
+        const { recoveryCode } = await withFactor(service, own)
+        await proveFactor(own, recoveryCode, '&factor=recovery')
+        return 'aal2'
+      },
+    ],
+    [
+      'a new password',
+      async (_, { browser }) => {
+        const page = await openPage(browser, '/ui/account/password')
+        const saved = await send(browser, page, { password: 'another horse', current_password: PASSWORD })
+        expect(saved.problem).toBeUndefined()
+        return 'aal1'
+      },
+    ],
+  ])('%s', async ([, act], { service }) => {
+    for (const flow of ['implicit', 'pkce'] as const) {
+      const own = await withApplication(service, flow)
+      const aal = await act(service, own)
+      service.clock.advance(QUARTER)
+      const stolen = own.refreshToken
+      expect([flow, await refreshed(service, own)]).toMatchObject([flow, { aal }])
+      expect((await openPage(own.browser, '/ui/account')).text).toContain(own.email)
+      // Real reuse still ends the session, for both.
+      await refreshed(service, own)
+      expect(await refresh(service, stolen)).toMatchObject({ body: { error_code: 'refresh_token_already_used' } })
+      expect(await refresh(service, own.refreshToken)).toMatchObject({ status: 400 })
+      expect((await openPage(own.browser, '/ui/account')).title).toBe('Sign in')
+    }
+  })
 })
 
 test('two presses of a proof at once leave one session', async ({ service }) => {

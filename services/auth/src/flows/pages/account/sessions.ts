@@ -25,8 +25,8 @@ export const sessionsPage = accountPage({
     const ended = isOne
       ? await own.api('DELETE', `/user/sessions/${encodeURIComponent(form.session_id ?? '')}`)
       : await own.api('POST', '/logout?scope=others')
-    if (ended.ok) return done(own, isOne ? words.ended : words.othersEnded)
-    return refused(own, ended, (problem) => showSessions(own, problem))
+    const news = isOne ? words.ended : words.othersEnded
+    return ended.ok ? done(own, news) : refused(own, ended, (problem) => showSessions(own, problem), news)
   },
 })
 

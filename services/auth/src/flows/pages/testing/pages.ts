@@ -33,10 +33,24 @@ export async function send(
   fields: Record<string, string> = {},
   { press, headers = {} }: { press?: string; headers?: Record<string, string> } = {},
 ): Promise<SeenPage> {
-  const form = press === undefined ? page.forms[0] : page.forms.find(({ button }) => button === press)
-  if (!form) throw new Error(`no form ${press ?? ''} in ${page.title}: ${page.text}`)
+  const form = formOf(page, press)
   const answer = seen(await door.submit(form.action, { ...form.fields, ...fields }, headers))
   return follow(door, answer, headers)
+}
+
+/** Presses a button twice before the first answer; follows both answers once the browser has both. */
+export async function sendAtOnce(door: Door, page: SeenPage, fields = {}, press?: string): Promise<SeenPage[]> {
+  const form = formOf(page, press)
+  const submit = () => door.submit(form.action, { ...form.fields, ...fields })
+  const pages: SeenPage[] = []
+  for (const answer of await Promise.all([submit(), submit()])) pages.push(await follow(door, seen(answer), {}))
+  return pages
+}
+
+function formOf(page: SeenPage, press: string | undefined): SeenForm {
+  const form = press === undefined ? page.forms[0] : page.forms.find(({ button }) => button === press)
+  if (!form) throw new Error(`no form ${press ?? ''} in ${page.title}: ${page.text}`)
+  return form
 }
 
 async function follow(door: Door, page: SeenPage, headers: Record<string, string>): Promise<SeenPage> {
