@@ -24,6 +24,8 @@ import { hooksRoutes } from './flows/admin/hooks/hooks.routes.ts'
 import { generateLinkRoutes, inviteRoutes, recoverUserRoutes } from './flows/admin/links/links.routes.ts'
 import { mailTemplatesRoutes } from './flows/admin/mail-templates/mail-templates.routes.ts'
 import { messagesRoutes } from './flows/admin/messages/messages.routes.ts'
+import { oauthClientsRoutes } from './flows/admin/oauth/clients.routes.ts'
+import { oauthScopesRoutes } from './flows/admin/oauth/scopes.routes.ts'
 import { keysRoutes } from './flows/admin/operation/keys.routes.ts'
 import { settingsOfAdminRoutes } from './flows/admin/operation/settings.routes.ts'
 import { statisticsRoutes } from './flows/admin/statistics.routes.ts'
@@ -176,6 +178,8 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     await scope.register(messagesRoutes, { deps })
     await scope.register(statisticsRoutes, { deps })
     await scope.register(customProvidersRoutes, { deps })
+    await scope.register(oauthClientsRoutes, { deps })
+    await scope.register(oauthScopesRoutes, { deps })
     await scope.register(providersRoutes, { deps })
     await scope.register(providerTestsRoutes, { deps })
     await scope.register(webhooksRoutes, { deps })
@@ -186,6 +190,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     await scope.register(inviteRoutes, { deps })
     await scope.register(generateLinkRoutes, { deps })
     await scope.register(absentFeatureRoutes, { caller: 'admin' })
+    if (!config.oauthServer.enabled) await scope.register(absentFeatureRoutes, { caller: 'oauthAdmin' })
     // Operations on the user of the path
     await scope.register(async (subjectScope) => {
       requireSubject(subjectScope, deps)

@@ -42,6 +42,7 @@ import { webhookProblems, webhookSettings, webhookVariables } from './config/hoo
 import { jwtSettings, jwtVariables, jwtWarnings } from './config/jwt.ts'
 import { limitSettings, limitVariables } from './config/limits.ts'
 import { mailProblems, mailSettings, mailVariables, mailWarnings } from './config/mail.ts'
+import { oauthServerSettings, oauthServerVariables } from './config/oauth/oauth-server.ts'
 import {
   auditProblems,
   databaseVariables,
@@ -96,6 +97,7 @@ export const variables = {
   ...externalVariables,
   ...externalProviderVariables,
   ...customProviderVariables,
+  ...oauthServerVariables,
   ...web3Variables,
   ...hookVariables,
   ...webhookVariables,
@@ -187,6 +189,7 @@ const groupConfig = (values: RawConfig, ownProviders: OwnProviders) => ({
   external: externalSettings(values),
   web3: web3Settings(values),
   customProviders: customProviderSettings(values),
+  oauthServer: oauthServerSettings(values),
   webhooks: webhookSettings(values),
   console: consoleSettings(values),
   encryption: encryptionSettings(values),

@@ -27,6 +27,7 @@ beforeAll(async () => {
     AUTH_RATE_LIMIT_EMAIL_SENT: '1000',
     AUTH_MFA_TRUSTED_DEVICE_TTL: '30d',
     AUTH_EGRESS_ALLOW_CIDRS: '127.0.0.0/8',
+    AUTH_OAUTH_SERVER_ENABLED: 'true',
     AUTH_CONSOLE_ENABLED: 'true',
     AUTH_HOSTED_PAGES_ENABLED: 'true',
   })
@@ -99,6 +100,20 @@ async function addedProvider() {
   await service.post('/admin/custom-providers', provider, service.admin)
   return provider
 }
+
+const oauthClient = { redirect_uris: ['https://acts.example/callback'] }
+const oauthScope = () => ({ name: `acts:${++providers}`, description: 'Acts' })
+
+const addedClient = async () =>
+  (await service.post('/admin/oauth/clients', oauthClient, service.admin)).body as { client_id: string }
+const addedScope = async () =>
+  (await service.post('/admin/oauth/scopes', oauthScope(), service.admin)).body as { name: string }
+
+/** An act on a client or scope that was added before. */
+const onAdded =
+  <Added>(add: () => Promise<Added>, act: (added: Added, as: { authorization: string }) => Ready): Act[1] =>
+  async (as) =>
+    act(await add(), as)
 
 /** A message that was refused, to a new user. */
 async function failedInvitation(): Promise<{ id: string; target: string }> {
@@ -266,6 +281,76 @@ const ROUTES: Record<string, Act[]> = {
       },
     ],
   ],
+  'POST /admin/oauth/clients': [
+    [
+      'oauth_client_created',
+      async (as) => ({
+        walk: () => service.post('/admin/oauth/clients', oauthClient, as),
+        target: null,
+        traits: { client_id: expect.any(String), fields: ['redirect_uris'] },
+      }),
+    ],
+  ],
+  'PUT /admin/oauth/clients/{client_id}': [
+    [
+      'oauth_client_updated',
+      onAdded(addedClient, ({ client_id }, as) => ({
+        walk: () => service.put(`/admin/oauth/clients/${client_id}`, { client_name: 'Acts' }, as),
+        target: null,
+        traits: { client_id, fields: ['client_name'] },
+      })),
+    ],
+  ],
+  'DELETE /admin/oauth/clients/{client_id}': [
+    [
+      'oauth_client_deleted',
+      onAdded(addedClient, ({ client_id }, as) => ({
+        walk: () => service.delete(`/admin/oauth/clients/${client_id}`, as),
+        target: null,
+        traits: { client_id },
+      })),
+    ],
+  ],
+  'POST /admin/oauth/clients/{client_id}/regenerate_secret': [
+    [
+      'oauth_client_secret_rotated',
+      onAdded(addedClient, ({ client_id }, as) => ({
+        walk: () => service.post(`/admin/oauth/clients/${client_id}/regenerate_secret`, {}, as),
+        target: null,
+        traits: { client_id },
+      })),
+    ],
+  ],
+  'POST /admin/oauth/scopes': [
+    [
+      'oauth_scope_created',
+      async (as) => {
+        const scope = oauthScope()
+        const traits = { scope: scope.name, fields: ['name', 'description'] }
+        return { walk: () => service.post('/admin/oauth/scopes', scope, as), target: null, traits }
+      },
+    ],
+  ],
+  'PUT /admin/oauth/scopes/{name}': [
+    [
+      'oauth_scope_updated',
+      onAdded(addedScope, ({ name: scope }, as) => ({
+        walk: () => service.put(`/admin/oauth/scopes/${scope}`, { default: true }, as),
+        target: null,
+        traits: { scope, fields: ['default'] },
+      })),
+    ],
+  ],
+  'DELETE /admin/oauth/scopes/{name}': [
+    [
+      'oauth_scope_deleted',
+      onAdded(addedScope, ({ name: scope }, as) => ({
+        walk: () => service.delete(`/admin/oauth/scopes/${scope}`, as),
+        target: null,
+        traits: { scope },
+      })),
+    ],
+  ],
   'GET /admin/audit/export': [
     [
       'audit_exported',
@@ -388,6 +473,10 @@ const READS = [
   'GET /admin/statistics',
   'GET /admin/custom-providers',
   'GET /admin/custom-providers/{identifier}',
+  'GET /admin/oauth/clients',
+  'GET /admin/oauth/clients/{client_id}',
+  'GET /admin/oauth/scopes',
+  'GET /admin/oauth/scopes/{name}',
   'GET /admin/webhooks',
   'GET /admin/webhooks/{webhook_id}',
   'GET /admin/webhooks/{webhook_id}/deliveries',
@@ -435,6 +524,8 @@ test.for(READS)('%s leaves none', async (route) => {
   const ids = {
     '{user_id}': id,
     '{identifier}': identifier,
+    '{client_id}': (await addedClient()).client_id,
+    '{name}': (await addedScope()).name,
     '{webhook_id}': webhookId,
     '{test_id}': id,
     '{kind}': 'invite',

@@ -30,6 +30,8 @@ export interface DB {
   passkeys: PasskeysTable
   used_passkey_challenges: { id: string; expires_at: Date }
   custom_providers: CustomProvidersTable
+  oauth_clients: OAuthClientsTable
+  oauth_scopes: OAuthScopesTable
   webhooks: WebhooksTable
   webhook_deliveries: WebhookDeliveriesTable
   event_users: { id: string; user_id: string; data: MetadataColumn; created_at: Date }
@@ -50,6 +52,7 @@ export const TABLES = [
     'used_web3_messages',
   ] as const),
   ...(['passkeys', 'used_passkey_challenges', 'custom_providers', 'hook_failures'] as const),
+  ...(['oauth_clients', 'oauth_scopes'] as const),
   ...(['webhooks', 'webhook_deliveries', 'event_users', 'hourly_counts', 'daily_counts'] as const),
 ] satisfies readonly (keyof DB)[]
 
@@ -425,6 +428,49 @@ interface CustomProvidersTable {
 
 /** A provider of the admin API. */
 export type CustomProvider = Selectable<CustomProvidersTable>
+
+interface OAuthClientsTable {
+  id: string
+  client_type: 'public' | 'confidential'
+  registration_type: 'manual' | 'dynamic'
+  secret_hash: Buffer | null
+  token_endpoint_auth_method: 'none' | 'client_secret_basic' | 'client_secret_post' | 'private_key_jwt'
+  token_endpoint_auth_signing_alg: string | null
+  jwks: JsonOf<Metadata | null>
+  jwks_uri: string | null
+  redirect_uris: JsonOf<string[]>
+  post_logout_redirect_uris: JsonOf<string[]>
+  grant_types: JsonOf<string[]>
+  scope: string | null
+  client_name: string | null
+  client_uri: string | null
+  logo_uri: string | null
+  tos_uri: string | null
+  policy_uri: string | null
+  contacts: JsonOf<string[]>
+  backchannel_logout_uri: string | null
+  backchannel_logout_session_required: boolean
+  dpop_bound_access_tokens: boolean
+  require_pushed_authorization_requests: boolean
+  created_at: Date
+  updated_at: Date
+}
+
+/** A client of the OAuth server. */
+export type OAuthClient = Selectable<OAuthClientsTable>
+
+interface OAuthScopesTable {
+  name: string
+  description: string
+  descriptions: JsonOf<Record<string, string>>
+  claims: JsonOf<string[]>
+  is_default: boolean
+  created_at: Date
+  updated_at: Date
+}
+
+/** A scope of the admin API. */
+export type OAuthScopeRow = Selectable<OAuthScopesTable>
 
 interface AddressClaimsTable {
   key: Buffer

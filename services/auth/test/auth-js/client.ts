@@ -27,6 +27,7 @@ export const test = base.extend<object & { open: Texting; strict: Texting }>({
     return startTexting({
       AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
       AUTH_EGRESS_ALLOW_CIDRS: '127.0.0.0/8',
+      AUTH_OAUTH_SERVER_ENABLED: 'true',
       AUTH_JWT_KEYS: JSON.stringify({ keys: [key] }),
       AUTH_MFA_PHONE_ENROLL_ENABLED: 'true',
       AUTH_MFA_PHONE_VERIFY_ENABLED: 'true',

@@ -47,7 +47,8 @@ const PASSKEYS_OF_USER = passkeys('admin.passkey lists and deletes passkeys')
 const FACTORS = mfa('admin.mfa lists and deletes factors')
 
 const SAML: Missing = { missing: 'SAML 2.0: not built' }
-const OAUTH: Missing = { missing: 'OAuth server: not built' }
+const OAUTH: Missing = { missing: 'OAuth server: only the registry of clients is built' }
+const CLIENTS = by('oauth-clients.ts')('admin.oauth registers, lists, changes and deletes clients, and renews a secret')
 const CUSTOM = by('custom-providers.ts')(
   'customProviders: createProvider, listProviders, getProvider, updateProvider, deleteProvider',
 )
@@ -125,12 +126,12 @@ export const METHODS: Record<ClientMethod, ShownBy | Missing> = {
   'admin.mfa.deleteFactor': FACTORS,
   'admin.passkey.listPasskeys': PASSKEYS_OF_USER,
   'admin.passkey.deletePasskey': PASSKEYS_OF_USER,
-  'admin.oauth.listClients': OAUTH,
-  'admin.oauth.createClient': OAUTH,
-  'admin.oauth.getClient': OAUTH,
-  'admin.oauth.updateClient': OAUTH,
-  'admin.oauth.deleteClient': OAUTH,
-  'admin.oauth.regenerateClientSecret': OAUTH,
+  'admin.oauth.listClients': CLIENTS,
+  'admin.oauth.createClient': CLIENTS,
+  'admin.oauth.getClient': CLIENTS,
+  'admin.oauth.updateClient': CLIENTS,
+  'admin.oauth.deleteClient': CLIENTS,
+  'admin.oauth.regenerateClientSecret': CLIENTS,
   'admin.customProviders.listProviders': CUSTOM,
   'admin.customProviders.createProvider': CUSTOM,
   'admin.customProviders.getProvider': CUSTOM,

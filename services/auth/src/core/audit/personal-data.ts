@@ -21,6 +21,8 @@ export const KEPT_TRAITS = [
   'key_id',
   'webhook_id',
   'event_id',
+  'client_id',
+  'scope',
   'provider',
   'provider_type',
   'fields',

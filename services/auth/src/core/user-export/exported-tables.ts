@@ -179,6 +179,8 @@ export const OTHER_TABLES: Record<Exclude<keyof DB, ListName | keyof typeof IN_U
   used_web3_messages: 'hashes of signed messages, which expire',
   used_passkey_challenges: 'ids of challenges, which expire',
   custom_providers: 'nothing about users',
+  oauth_clients: 'nothing about users',
+  oauth_scopes: 'nothing about users',
   webhooks: 'nothing about users',
   hook_failures: 'nothing about users',
   sealed_row_counts: 'nothing about users',

@@ -16,10 +16,9 @@ const ABSENT = {
     '/scim': () => apiError('feature_disabled', { message: 'SCIM server is disabled' }),
   },
   user: { '/user/oauth': oauthServer },
-  admin: {
-    '/admin/sso': saml,
-    '/admin/oauth': oauthServer,
-  },
+  admin: { '/admin/sso': saml },
+  /** While the OAuth server is disabled. */
+  oauthAdmin: { '/admin/oauth': oauthServer },
 }
 
 export const absentFeatureRoutes: FastifyPluginAsyncTypebox<{ caller: keyof typeof ABSENT }> = async (

@@ -1,0 +1,44 @@
+// The OAuth server: other applications sign in with this service (contract/auth-oauth-server.md).
+import { boolean, parsed, type Values, type Variables } from '@services/common/config/variables'
+import { MAX_SCOPES, type OAuthScope, readScope } from '../../core/oauth-server/oauth-scopes.ts'
+
+export const oauthServerVariables = {
+  OAUTH_SERVER_ENABLED: boolean('Administrators register clients and scopes of the OAuth server.', {
+    default: 'false',
+  }),
+  OAUTH_SERVER_SCOPES: parsed(
+    'JSON',
+    'List of scopes for other services, such as `[{"name":"reports:read","description":"Read reports"}]`; `descriptions` by language, `claims` and `default` are optional.',
+    { default: '[]' },
+    parseScopes,
+  ),
+} satisfies Variables
+
+export const oauthServerSettings = (values: Values<typeof oauthServerVariables>) => ({
+  enabled: values.OAUTH_SERVER_ENABLED,
+  scopes: values.OAUTH_SERVER_SCOPES,
+})
+
+/** Parses a JSON list of scopes; each fault names the position of its scope, from 1. */
+function parseScopes(value: string): readonly OAuthScope[] {
+  const list = jsonList(value)
+  if (list.length > MAX_SCOPES) throw new Error(`must have at most ${MAX_SCOPES} scopes`)
+  const scopes = list.map((given, index) => {
+    try {
+      return readScope(Object(given))
+    } catch (error) {
+      throw new Error(`has a wrong scope at position ${index + 1}: ${(error as Error).message}`)
+    }
+  })
+  if (new Set(scopes.map(({ name }) => name)).size < scopes.length) throw new Error('must not name a scope twice')
+  return scopes
+}
+
+function jsonList(value: string): unknown[] {
+  let list: unknown
+  try {
+    list = JSON.parse(value)
+  } catch {}
+  if (!Array.isArray(list)) throw new Error('must be a JSON list')
+  return list
+}
