@@ -190,7 +190,6 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     await scope.register(inviteRoutes, { deps })
     await scope.register(generateLinkRoutes, { deps })
     await scope.register(absentFeatureRoutes, { caller: 'admin' })
-    if (!config.oauthServer.enabled) await scope.register(absentFeatureRoutes, { caller: 'oauthAdmin' })
     // Operations on the user of the path
     await scope.register(async (subjectScope) => {
       requireSubject(subjectScope, deps)

@@ -17,8 +17,6 @@ const ABSENT = {
   },
   user: { '/user/oauth': oauthServer },
   admin: { '/admin/sso': saml },
-  /** While the OAuth server is disabled. */
-  oauthAdmin: { '/admin/oauth': oauthServer },
 }
 
 export const absentFeatureRoutes: FastifyPluginAsyncTypebox<{ caller: keyof typeof ABSENT }> = async (
