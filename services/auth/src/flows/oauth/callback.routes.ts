@@ -20,6 +20,7 @@ import { answerByRedirect, isPrefetch, type PageAnswer } from '../../http/pages/
 import { bindBrowser, isBound, unbindBrowser } from '../../http/pages/attempt-cookie.ts'
 import { acceptLanguageOf, mailContextOf } from '../../http/pages/mail-context.ts'
 import { isProven, provePage, type ShownPage } from '../../http/pages/page-cookie.ts'
+import { ownRefusal } from '../../http/pages/redirect-target.ts'
 import type { Redirection } from '../../http/pages/send-to.ts'
 import { type FlowState, type FoundFlowState, takeFlowState } from './flow-states.store.ts'
 import { linkingPage } from './linking-page.ts'
@@ -99,6 +100,8 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
       failed: (error) => {
         logRefusal(request.log, provider, error)
         if (attempt) release(request, reply, attempt, error)
+        const own = ownRefusal(config, target ?? config.siteUrl, error)
+        if (own !== undefined) return { location: own, status: 303 }
         return target === undefined
           ? { location: withQuery(config.siteUrl, errorParameters(error)), status: 303 }
           : found(failedRedirect(target, errorParameters(error)))

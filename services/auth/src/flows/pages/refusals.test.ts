@@ -96,3 +96,19 @@ function expectPage(url: string, { headers, text }: { headers: Record<string, un
   ])
   expect(text).toMatch(/<h1>.+<\/h1>[\s\S]*role="alert"/)
 }
+
+test.for<[string, string, string]>([
+  ['a link', '/verify?token=spent&type=signup', 'This code is wrong or has expired.'],
+  ['a provider', '/callback?code=a&state=unknown', 'Please start again.'],
+])(
+  'where the site is a page of ours, a refusal of %s is a sentence on a page',
+  async ([, address, words], { service }) => {
+    const settings = { AUTH_API_EXTERNAL_URL: 'https://auth.example', AUTH_SITE_URL: 'https://auth.example/ui/account' }
+    const at = await service.with(settings)
+    onTestFinished(() => at.close())
+    const { location = '' } = (await at.get(address)).headers
+    expect(location).toMatch(/^https:\/\/auth\.example\/ui\/arrive\?error_code=\w+$/)
+    const page = await openPage(at, String(location).replace('https://auth.example', ''))
+    expect(page).toMatchObject({ status: 400, title: 'That did not work', problem: expect.stringContaining(words) })
+  },
+)

@@ -21,7 +21,7 @@ import { isBound } from '../../http/pages/attempt-cookie.ts'
 import { buttonPage } from '../../http/pages/button-page.ts'
 import { acceptLanguageOf } from '../../http/pages/mail-context.ts'
 import { pageWords } from '../../http/pages/page-words.ts'
-import { redirectTarget } from '../../http/pages/redirect-target.ts'
+import { ownRefusal, redirectTarget } from '../../http/pages/redirect-target.ts'
 import type { Redirection } from '../../http/pages/send-to.ts'
 import type { ShownPage } from '../../http/pages/show-page.ts'
 import { countSignIn } from '../../metrics.ts'
@@ -74,7 +74,7 @@ export const verifyRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
     return answerByRedirect(config, request, reply, {
       answersForm: request.method === 'POST',
       steps: () => steps(link),
-      failed: (error) => seeOther(withError(link, error)),
+      failed: (error) => seeOther(ownRefusal(config, target, error) ?? withError(link, error)),
     })
   }
 
