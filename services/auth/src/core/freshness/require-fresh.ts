@@ -87,8 +87,9 @@ function requireMoreThanDevice(
 /**
  * Demands the current password or a nonce, as the settings and the acts say. If an act demands neither by name, a
  * sign-in of the last 15 minutes or either of them will do. A sign-in by mail that recent replaces the current
- * password. Reveals whether a guess is the password, so every other check comes first. Throws
- * current_password_required, current_password_invalid, reauthentication_needed and reauthentication_not_valid.
+ * password, in a session of two factors together with the second one. Reveals whether a guess is the password, so every
+ * other check comes first. Throws current_password_required, current_password_invalid, reauthentication_needed and
+ * reauthentication_not_valid.
  */
 export async function requireFresh(
   deps: FreshnessDeps,
@@ -104,7 +105,7 @@ export async function requireFresh(
   const nonceHash = needsNonce ? await checkNonce(deps, user, given.nonce) : undefined
   const current = await findPasswordHash(deps.db, user.id)
   const needsPassword = requireCurrent && demands.some((act) => act.needsPassword)
-  if (current && needsPassword && !isRecent(deps, session, (method) => MAILBOX_METHODS.includes(method))) {
+  if (current && needsPassword && !replacesPassword(deps, session)) {
     await requireRightPassword(deps, user, current, given)
     return { nonceHash, knowsPassword: true }
   }
@@ -116,6 +117,11 @@ export async function requireFresh(
   await requireRightPassword(deps, user, current, given)
   return { knowsPassword: true }
 }
+
+/** Whether a sign-in by mail was recent; a session of two factors needs the second one of that time, too. */
+const replacesPassword = (deps: FreshnessDeps, session: LiveCaller['session']): boolean =>
+  isRecent(deps, session, (method) => MAILBOX_METHODS.includes(method)) &&
+  (session.aal === 'aal1' || isRecent(deps, session, isSecondProof))
 
 /** Spends the nonce that allowed the act, with the user locked. Throws reauthentication_not_valid if it is spent. */
 export async function spendNonce(trx: Transaction<DB>, userId: string, { nonceHash }: Freshness): Promise<void> {

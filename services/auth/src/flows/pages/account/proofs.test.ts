@@ -160,7 +160,7 @@ describe('an application that shares the session stays signed in after', () => {
       'a new password',
       async (_, { browser }) => {
         const page = await openPage(browser, '/ui/account/password')
-        const saved = await send(browser, page, { password: 'another horse', current_password: PASSWORD })
+        const saved = await send(browser, page, { password: 'violet tractor 91', current_password: PASSWORD })
         expect(saved.problem).toBeUndefined()
         return 'aal1'
       },
@@ -198,6 +198,23 @@ test('a proof keeps the second factor of the session, and lends it to no other',
   expect((await send(browser, asked, { password: PASSWORD })).title).toBe('Download your data')
   const sessions = await sessionsOf(service, userId)
   expect(sessions.map(({ aal }) => aal)).toEqual(['aal2', 'aal2'])
+})
+
+test('in a session of two factors a code by mail replaces no current password', async ({ service: shared }) => {
+  const service = await shared.with({ AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD: 'true' })
+  const own = await withApplication(service)
+  const { email, browser } = own
+  await addFactor(service, own)
+  service.clock.advance(QUARTER)
+  const asked = await openPage(browser, '/ui/account/confirm?next=/ui/account/password')
+  const again = await openPage(browser, asked.links['Sign in again in another way'] ?? '')
+  const ways = await send(browser, again, { address: email })
+  const code = await send(browser, ways, {}, { press: 'Send me a code instead' })
+  const password = await send(browser, code, { code: codeIn((await service.mailbox.waitFor(email)).text) })
+  const answer = await send(browser, password, { current_password: '', password: 'violet tractor 91' })
+  expect(answer.problem).toBe('Please enter your current password.')
+  const signIn = { email, password: PASSWORD }
+  expect(await service.post('/token?grant_type=password', signIn)).toMatchObject({ status: 200 })
 })
 
 test('a proof where the session has ended meanwhile is a sign-in', async ({ service }) => {
@@ -267,10 +284,10 @@ describe('a refusal that a page meets on its way', () => {
     })
     const { browser, email } = await withApplication(strict)
     const page = await openPage(browser, '/ui/new-password')
-    const sent = await send(browser, page, { password: 'another horse' })
+    const sent = await send(browser, page, { password: 'violet tractor 91' })
     expect(sent.problem).toBe('Please confirm with the code that we sent you.')
     await strict.mailbox.waitFor(email)
-    const refused = await send(browser, sent, { password: 'another horse', nonce: '' })
+    const refused = await send(browser, sent, { password: 'violet tractor 91', nonce: '' })
     expect(refused.problem).toContain('A mail was requested only a moment ago')
     expect(refused.forms[0]?.fields).toHaveProperty('nonce')
     await strict.close()
