@@ -11,6 +11,7 @@ beforeAll(async () => {
     ...SMS_GATEWAY,
     ...PASSKEYS,
     AUTH_PASSKEY_SIGNUP_ENABLED: 'true',
+    AUTH_OAUTH_SERVER_ENABLED: 'true',
     AUTH_MFA_PHONE_VERIFY_ENABLED: 'true',
     AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true',
     AUTH_MFA_PHONE_ENROLL_ENABLED: 'true',
@@ -27,11 +28,17 @@ const phone = '+4915112345678'
 const code_challenge = 'c'.repeat(43)
 
 /** Values that a request needs before it reaches the member. */
-const givenOf = (factorId: string): Record<string, Given> => ({
+const givenOf = (factorId: string, clientId: string): Record<string, Given> => ({
   'POST /signup body channel': { body: { email: undefined, phone } },
   'POST /token body chain': { query: { grant_type: 'web3' } },
   'POST /otp body channel': { body: { email: undefined, phone } },
   'POST /factors/{factor_id}/challenge body channel': { id: factorId },
+  ...Object.fromEntries(
+    ['token_endpoint_auth_method', 'token_endpoint_auth_signing_alg'].map((member) => [
+      `PUT /admin/oauth/clients/{client_id} body ${member}`,
+      { id: clientId },
+    ]),
+  ),
   ...Object.fromEntries(
     [
       '/signup',
@@ -54,6 +61,8 @@ const givenOf = (factorId: string): Record<string, Given> => ({
 })
 
 const EXEMPT: RegExp[] = [
+  // It cannot change, whatever the value.
+  /^PUT \/admin\/oauth\/clients\/\{client_id\} body client_type$/,
   // An error code of OAuth is the text (contract/auth-core.md 11.4).
   /^POST \/token query grant_type$/,
   // A token of no known type is a wrong one, so that an edited link is answered in its flow.
@@ -65,8 +74,10 @@ test('each refusal of such a value names the others', async () => {
   const user = { authorization: `Bearer ${accessToken}` }
   const factor = await service.post('/factors', { factor_type: 'phone', friendly_name: 'phone', phone }, user)
   expect(factor.status).toBe(200)
+  const redirect = { redirect_uris: ['https://app.example/callback'] }
+  const client = await service.post('/admin/oauth/clients', redirect, service.admin)
   const { body: document } = await service.get('/openapi.json')
-  const members = enumMembers(document, givenOf(factor.body.id), crypto.randomUUID())
+  const members = enumMembers(document, givenOf(factor.body.id, client.body.client_id), crypto.randomUUID())
   expect(EXEMPT.filter((exempt) => !members.some(({ name }) => exempt.test(name)))).toEqual([])
   const refused = members.filter(({ name }) => !EXEMPT.some((exempt) => exempt.test(name)))
   expect(refused.length).toBeGreaterThan(15)

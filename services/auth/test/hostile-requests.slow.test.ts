@@ -50,6 +50,7 @@ beforeAll(async () => {
     AUTH_MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY: '100000',
     AUTH_MFA_TRUSTED_DEVICE_TTL: '30d',
     AUTH_SELF_DELETION_ENABLED: 'true',
+    AUTH_OAUTH_SERVER_ENABLED: 'true',
     AUTH_CONSOLE_ENABLED: 'true',
     AUTH_HOSTED_PAGES_ENABLED: 'true',
   })
@@ -90,11 +91,20 @@ test('each endpoint also did what it was asked, so that more than its first chec
   // A sample of a mail goes to the address of its caller, and these admins have none.
   // No value that is made up is the answer of a passkey.
   expect(missed.toSorted()).toEqual([
+    // A client needs a list of valid addresses, and the others its id; so does a scope its name.
+    'DELETE /admin/oauth/clients/{client_id}',
+    'DELETE /admin/oauth/scopes/{name}',
+    'GET /admin/oauth/clients/{client_id}',
+    'GET /admin/oauth/scopes/{name}',
     'POST /admin/mail-templates/{kind}/send',
     'POST /admin/messages/{message_id}/retry',
+    'POST /admin/oauth/clients',
+    'POST /admin/oauth/clients/{client_id}/regenerate_secret',
     'POST /passkeys/authentication/verify',
     'POST /passkeys/registration/verify',
     'POST /passkeys/signup/verify',
+    'PUT /admin/oauth/clients/{client_id}',
+    'PUT /admin/oauth/scopes/{name}',
   ])
 })
 
