@@ -19,10 +19,10 @@ const NOT_OURS = '**/node_modules/**'
 
 /**
  * One worker more than two cores, as tests wait for databases and programs. Each one more loads and compiles the
- * service again: 3 s of processor time per project. Slow tests wait longer: six workers left a third idle.
+ * service again: 3 s of processor time per project. Slow tests wait longer: four workers left a third idle.
  */
 const WORKERS = 3
-const SLOW_WORKERS = 8
+const SLOW_WORKERS = 6
 
 /**
  * Two tiers. `test`, projects `auth`, `common`, `infra`, `media` and `media-client`: tests that every change must pass.

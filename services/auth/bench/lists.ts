@@ -37,12 +37,12 @@ try {
   await (await startService(postgres.url, SETTINGS)).stop()
   const startedAt = performance.now()
   const loaded = await loadAccounts(postgres.url, ROWS, new Date())
-  await loadForConsole(postgres.url, loaded)
   report.figure('load', { what: 'loading', unit: 's', value: (performance.now() - startedAt) / 1000 })
   for (const table of ['users', 'sessions', 'audit_log_entries', 'messages']) {
     report.figure(`rows-${table}`, { what: `rows of ${table}`, unit: 'rows', value: await database.rowCount(table) })
   }
   report.figure('size', { what: 'database', unit: 'MB', value: (await database.databaseBytes()) / 1e6 })
+  await loadForConsole(postgres.url, loaded)
   const service = await startService(postgres.url, SETTINGS)
   const lists = await listsOf(loaded)
   const wrong = await measureLists({ report, database, base: service.base, requests: REQUESTS }, lists)

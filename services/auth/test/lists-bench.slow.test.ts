@@ -15,6 +15,7 @@ test('the benchmark of the lists loads its rows and gets the right rows and tota
     'audit-action',
     'audit-type',
     'messages',
+    'console',
   ]
   for (const list of lists) expect(rows.map(({ id }) => id)).toContainEqual(expect.stringMatching(`^${list}-`))
   expect(rows.every(({ ours }) => ours > 0)).toBe(true)
