@@ -4,23 +4,15 @@ import { test as base, describe, expect } from 'vitest'
 import { enrollTotp, totpCode, verifyTotp } from '../../../test/second-factors.ts'
 import { codeIn, type SignedIn, startTestService, type TestService } from '../../../test/service.ts'
 import { createSecurityKey } from '../../../test/webauthn/security-key.ts'
-import { openPage, type SeenPage, send, sendAtOnce } from './testing/pages.ts'
+import { ACCOUNT_SETTINGS, ORIGIN, openPage, type SeenPage, send, sendAtOnce } from './testing/pages.ts'
 
-const ORIGIN = 'https://auth.example'
 const PASSWORD = 'correct horse'
 const PHONES = Array.from({ length: 4 }, (_, index) => `491510000010${index}`)
 
 const test = base.extend<object & { service: TestService }>({
   service: perFile(() =>
     startTestService({
-      AUTH_HOSTED_PAGES_ENABLED: 'true',
-      AUTH_SELF_DELETION_ENABLED: 'true',
-      AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true',
-      AUTH_MFA_TRUSTED_DEVICE_TTL: '30d',
-      AUTH_PASSKEY_ENABLED: 'true',
-      AUTH_WEBAUTHN_RP_ID: 'auth.example',
-      AUTH_WEBAUTHN_RP_DISPLAY_NAME: 'Site',
-      AUTH_WEBAUTHN_RP_ORIGINS: ORIGIN,
+      ...ACCOUNT_SETTINGS,
       AUTH_HOSTED_PAGES_WAYS: 'password,code',
       AUTH_SMS_TEST_OTP: PHONES.map((phone) => `${phone}:111111`).join(','),
       AUTH_URI_ALLOW_LIST: 'https://app.example/**',

@@ -2,7 +2,7 @@ import { statementsOf } from '@services/common/testing/database/statements'
 import { expect, onTestFinished, test } from 'vitest'
 import { startProviderSignIns } from '../../../test/provider-sign-in.ts'
 import { fragmentOf } from '../../../test/service.ts'
-import { openPage } from './testing/pages.ts'
+import { ORIGIN, openPage } from './testing/pages.ts'
 
 test('a sign-in at a provider comes back to the pages, and ends at the application', async () => {
   const { far, service, newAccount, close } = await startProviderSignIns({
@@ -17,11 +17,11 @@ test('a sign-in at a provider comes back to the pages, and ends at the applicati
   // A form would end at another host, which the policy forbids.
   expect(page.forms).toEqual([])
   const begun = await browser.get(page.links['Continue with Google'] ?? '')
-  const authorize = await browser.get(String(begun.headers.location).replace('https://auth.example', ''))
+  const authorize = await browser.get(String(begun.headers.location).replace(ORIGIN, ''))
   const account = newAccount('google')
   const callback = far.visit('google', new URL(String(authorize.headers.location)), account)
   const back = await browser.get(`/callback?${new URLSearchParams(callback)}`)
-  const arrival = String(back.headers.location).replace('https://auth.example', '')
+  const arrival = String(back.headers.location).replace(ORIGIN, '')
   expect(arrival).toMatch(/^\/ui\/arrive\?/)
   // Another browser cannot use the address; this one is signed in.
   expect((await openPage(service.otherBrowser(), arrival)).problem).toContain('only in the browser')

@@ -8,7 +8,7 @@ import { CONFIRM_PATH } from '../../config/pages/page-paths.ts'
 import { accountPages } from './account/account-pages.ts'
 import { allPages } from './all-pages.http.ts'
 import { PAGE_PATHS } from './pages.routes.ts'
-import { openPage, send } from './testing/pages.ts'
+import { ORIGIN, openPage, send } from './testing/pages.ts'
 
 const test = base.extend<object & { service: TestService }>({
   service: perFile(() => startTestService({ AUTH_HOSTED_PAGES_ENABLED: 'true' })),
@@ -108,7 +108,7 @@ test.for<[string, string, string]>([
     onTestFinished(() => at.close())
     const { location = '' } = (await at.get(address)).headers
     expect(location).toMatch(/^https:\/\/auth\.example\/ui\/arrive\?error_code=\w+$/)
-    const page = await openPage(at, String(location).replace('https://auth.example', ''))
+    const page = await openPage(at, String(location).replace(ORIGIN, ''))
     expect(page).toMatchObject({ status: 400, title: 'That did not work', problem: expect.stringContaining(words) })
   },
 )

@@ -2,7 +2,7 @@
 import { perFile } from '@services/common/testing/per-file'
 import { test as base, describe, expect } from 'vitest'
 import { codeIn, fragmentOf, startTestService, type TestService } from '../../../test/service.ts'
-import { openPage, type SeenForm, type SeenPage, send } from './testing/pages.ts'
+import { ORIGIN, openPage, type SeenForm, type SeenPage, send } from './testing/pages.ts'
 
 const test = base.extend<object & { service: TestService }>({
   service: perFile(() =>
@@ -62,11 +62,11 @@ describe('signing up', () => {
     const sessions = () => service.get(`/admin/users/${rows[0].id}/sessions`, service.admin)
     const before = (await sessions()).body
     for (let visit = 0; visit < 3; visit++) {
-      const shown = await openPage(phone, String(location).replace('https://auth.example', ''))
+      const shown = await openPage(phone, String(location).replace(ORIGIN, ''))
       expect(shown).toMatchObject({ title: 'Sign in', location: undefined, problem: undefined })
     }
     expect((await sessions()).body).toEqual(before)
-    const shown = await openPage(phone, String(location).replace('https://auth.example', ''))
+    const shown = await openPage(phone, String(location).replace(ORIGIN, ''))
     expect((await send(phone, shown)).location).toMatch(AT_APP)
     // Only a browser that was shown the page can press it.
     expect(await send(service.otherBrowser(), asked)).toMatchObject({ status: 403, title: asked.title })

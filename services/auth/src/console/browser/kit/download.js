@@ -7,5 +7,6 @@ export function download(name, text, type = 'application/json') {
   anchor.href = url
   anchor.download = name
   anchor.click()
-  URL.revokeObjectURL(url)
+  // A browser may read it after the click.
+  setTimeout(() => URL.revokeObjectURL(url), 60_000)
 }

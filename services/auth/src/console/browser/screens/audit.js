@@ -1,6 +1,7 @@
 // Audit: the log with its filters, and its export as a file.
 import { api } from '../api.js'
 import { openDialog } from '../kit/dialog.js'
+import { download } from '../kit/download.js'
 import { badge, button, json, time } from '../kit/parts.js'
 import { listOf } from '../kit/search.js'
 import { pager, table } from '../kit/table.js'
@@ -48,8 +49,8 @@ function filters(filter) {
       <label>Before (UTC) <input type="date" name="before" .value=${filter.before}></label>
       <button type="submit" class="quiet">Search</button>
     </form><div class="actions">
-      ${button('Export as JSON lines', () => download(filter, 'jsonl'))}
-      ${button('Export as CSV', () => download(filter, 'csv'))}
+      ${button('Export as JSON lines', () => saveEntries(filter, 'jsonl'))}
+      ${button('Export as CSV', () => saveEntries(filter, 'csv'))}
     </div></div>`
 }
 
@@ -104,15 +105,9 @@ const userLink = (id, name) =>
  * Saves the entries that the filter finds. The request needs the header of the console, which no link can send.
  * @param {Filter} filter @param {'jsonl' | 'csv'} format
  */
-async function download(filter, format) {
+async function saveEntries(filter, format) {
   try {
-    const text = await api.text('/admin/audit/export', { ...filter, format })
-    const url = URL.createObjectURL(new Blob([text], { type: 'text/plain' }))
-    const anchor = document.createElement('a')
-    anchor.href = url
-    anchor.download = `audit.${format}`
-    anchor.click()
-    setTimeout(() => URL.revokeObjectURL(url), 60_000)
+    download(`audit.${format}`, await api.text('/admin/audit/export', { ...filter, format }), 'text/plain')
   } catch (error) {
     toastFailure(error)
   }

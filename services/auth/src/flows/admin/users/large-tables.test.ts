@@ -187,5 +187,5 @@ test('config check reports how far a search for users goes, if there is a databa
     expect.stringContaining('find the beginning of an address, number or name'),
   ])
   await database.drop()
-  expect(await notes(database.url)).toEqual([])
+  expect(await notes(`${database.url}_missing`)).toEqual([])
 })

@@ -5,24 +5,16 @@ import { type OpenIdProvider, startOpenIdProvider } from '../../../../test/openi
 import { enrollTotp, totpCode, verifyTotp } from '../../../../test/second-factors.ts'
 import { codeIn, locationOf, startTestService, type TestService } from '../../../../test/service.ts'
 import { createSecurityKey } from '../../../../test/webauthn/security-key.ts'
-import { openPage, type SeenPage, send } from '../testing/pages.ts'
+import { ACCOUNT_SETTINGS, ORIGIN, openPage, type SeenPage, send } from '../testing/pages.ts'
 import { accountPages } from './account-pages.ts'
 import { clientName } from './client-name.ts'
 
-const ORIGIN = 'https://auth.example'
 const test = base.extend<object & { service: TestService & { google: OpenIdProvider } }>({
   service: perFile(async () => {
     const google = await startOpenIdProvider()
     const service = await startTestService({
       ...google.settings('GOOGLE'),
-      AUTH_HOSTED_PAGES_ENABLED: 'true',
-      AUTH_SELF_DELETION_ENABLED: 'true',
-      AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true',
-      AUTH_MFA_TRUSTED_DEVICE_TTL: '30d',
-      AUTH_PASSKEY_ENABLED: 'true',
-      AUTH_WEBAUTHN_RP_ID: 'auth.example',
-      AUTH_WEBAUTHN_RP_DISPLAY_NAME: 'Site',
-      AUTH_WEBAUTHN_RP_ORIGINS: ORIGIN,
+      ...ACCOUNT_SETTINGS,
       AUTH_SMS_TEST_OTP: '4915100000001:111111',
     })
     const close = async () => {

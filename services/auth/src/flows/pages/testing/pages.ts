@@ -1,6 +1,21 @@
 // Hosted pages as a browser without scripts sees them: headings, notices, forms with their hidden fields.
 import type { Answer, TestService } from '../../../../test/service.ts'
 
+/** Origin of the test services' pages. */
+export const ORIGIN = 'https://auth.example'
+
+/** Settings by which the account page offers all that it can: passkeys, trusted devices, linking, deletion. */
+export const ACCOUNT_SETTINGS = {
+  AUTH_HOSTED_PAGES_ENABLED: 'true',
+  AUTH_SELF_DELETION_ENABLED: 'true',
+  AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true',
+  AUTH_MFA_TRUSTED_DEVICE_TTL: '30d',
+  AUTH_PASSKEY_ENABLED: 'true',
+  AUTH_WEBAUTHN_RP_ID: new URL(ORIGIN).hostname,
+  AUTH_WEBAUTHN_RP_DISPLAY_NAME: 'Site',
+  AUTH_WEBAUTHN_RP_ORIGINS: ORIGIN,
+}
+
 export interface SeenForm {
   action: string
   /** Values that a press sends, hidden ones included. */
@@ -56,7 +71,7 @@ function formOf(page: SeenPage, press: string | undefined): SeenForm {
 async function follow(door: Door, page: SeenPage, headers: Record<string, string>): Promise<SeenPage> {
   const { location = '' } = page
   if (page.status !== 303 || !/^(https:\/\/auth\.example)?\/ui\//.test(location)) return page
-  return openPage(door, location.replace('https://auth.example', ''), headers)
+  return openPage(door, location.replace(ORIGIN, ''), headers)
 }
 
 function seen(answer: Answer): SeenPage {
