@@ -2,7 +2,7 @@
 create table {{prefix}}oauth_clients (
   id uuid primary key,
   client_type text not null check (client_type in ('public', 'confidential')),
-  registration_type text not null check (registration_type in ('manual', 'dynamic')),
+  registration_type text not null check (registration_type in ('manual', 'dynamic', 'metadata_document')),
   -- SHA-256 of 32 random bytes in base64url; null without a secret.
   secret_hash bytea check (length(secret_hash) = 32),
   token_endpoint_auth_method text not null
@@ -25,12 +25,28 @@ create table {{prefix}}oauth_clients (
   backchannel_logout_session_required boolean not null,
   dpop_bound_access_tokens boolean not null,
   require_pushed_authorization_requests boolean not null,
+  -- Role of the client's own tokens (client_credentials).
+  role text not null,
+  -- Resources whose tokens the client may introspect.
+  introspects jsonb not null,
+  -- Address of the metadata document, which is the client's id for others.
+  metadata_uri text unique,
+  -- The document is fetched again after the first time; without success the row serves until the second.
+  metadata_fresh_until timestamptz,
+  metadata_usable_until timestamptz,
+  -- Written at most once a day; null: no tokens yet.
+  last_used_at timestamptz,
   created_at timestamptz not null,
   updated_at timestamptz not null,
-  check ((client_type = 'public') = (token_endpoint_auth_method = 'none'))
+  check ((client_type = 'public') = (token_endpoint_auth_method = 'none')),
+  check ((registration_type = 'metadata_document') = (metadata_uri is not null)),
+  check (num_nulls(metadata_uri, metadata_fresh_until, metadata_usable_until) in (0, 3))
 );
 
 create index {{prefix}}oauth_clients_created_at_idx on {{prefix}}oauth_clients (created_at desc, id);
+-- Registrations without an administrator, which are counted and deleted unless used.
+create index {{prefix}}oauth_clients_last_used_at_idx on {{prefix}}oauth_clients
+  (registration_type, (coalesce(last_used_at, created_at))) where registration_type <> 'manual';
 
 -- Scopes of the admin API, for other services.
 create table {{prefix}}oauth_scopes (

@@ -432,7 +432,7 @@ export type CustomProvider = Selectable<CustomProvidersTable>
 interface OAuthClientsTable {
   id: string
   client_type: 'public' | 'confidential'
-  registration_type: 'manual' | 'dynamic'
+  registration_type: 'manual' | 'dynamic' | 'metadata_document'
   secret_hash: Buffer | null
   token_endpoint_auth_method: 'none' | 'client_secret_basic' | 'client_secret_post' | 'private_key_jwt'
   token_endpoint_auth_signing_alg: string | null
@@ -452,6 +452,12 @@ interface OAuthClientsTable {
   backchannel_logout_session_required: boolean
   dpop_bound_access_tokens: boolean
   require_pushed_authorization_requests: boolean
+  role: string
+  introspects: JsonOf<string[]>
+  metadata_uri: string | null
+  metadata_fresh_until: Date | null
+  metadata_usable_until: Date | null
+  last_used_at: Date | null
   created_at: Date
   updated_at: Date
 }

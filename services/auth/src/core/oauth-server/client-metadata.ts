@@ -4,6 +4,7 @@ import type { OAuthClient } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
 import { requireKeys, SIGNING_ALGS } from './client-keys.ts'
 import { redirectFault, webFault } from './redirect-uris.ts'
+import { resourceFault } from './resources.ts'
 
 export const GRANT_TYPES = [
   'authorization_code',
@@ -14,8 +15,13 @@ export const GRANT_TYPES = [
 export const AUTH_METHODS = ['none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt'] as const
 export const CLIENT_TYPES = ['public', 'confidential'] as const
 
+/** Columns that no member of the metadata writes. */
+export type ServiceColumn =
+  | ('id' | 'registration_type' | 'secret_hash' | 'created_at' | 'updated_at')
+  | ('metadata_uri' | 'metadata_fresh_until' | 'metadata_usable_until' | 'last_used_at')
+
 /** Members that administrators write. */
-export type ClientMetadata = Omit<OAuthClient, 'id' | 'registration_type' | 'secret_hash' | 'created_at' | 'updated_at'>
+export type ClientMetadata = Omit<OAuthClient, ServiceColumn>
 /** Members of a body, of which the schema has checked the JSON types alone. */
 export type GivenMetadata = {
   [Member in keyof ClientMetadata]?: ClientMetadata[Member] extends unknown[] ? unknown[] : unknown
@@ -26,6 +32,10 @@ const MAX_NAME = 1024
 const MAX_CONTACTS = 10
 const MAX_CONTACT = 320
 const MAX_SCOPE = 4096
+const MAX_RESOURCES = 10
+
+/** Length of a role of PostgreSQL, which row-level rules may switch to. */
+const ROLE = /^[\w:.-]{1,63}$/
 
 const ADDRESSES = [
   ...(['client_uri', 'logo_uri', 'tos_uri', 'policy_uri', 'jwks_uri', 'backchannel_logout_uri'] as const),
@@ -49,7 +59,14 @@ const DEFAULTS = {
   backchannel_logout_session_required: false,
   dpop_bound_access_tokens: false,
   require_pushed_authorization_requests: false,
+  role: 'service',
+  introspects: [],
 }
+
+const METADATA = [
+  ...(['client_type', 'token_endpoint_auth_method'] as const),
+  ...(Object.keys(DEFAULTS) as (keyof typeof DEFAULTS)[]),
+]
 
 /** Reads a new client. Its type, if given, decides the default method; otherwise the method decides the type. */
 export function readNewClient(given: GivenMetadata): ClientMetadata {
@@ -62,7 +79,7 @@ export function readNewClient(given: GivenMetadata): ClientMetadata {
 
 /** Lays given members over a stored client. Empty text removes an optional member. */
 export function readClientChange(stored: OAuthClient, given: GivenMetadata): ClientMetadata {
-  const { id: _, registration_type: _registration, secret_hash: _hash, created_at, updated_at, ...before } = stored
+  const before = Object.fromEntries(METADATA.map((name) => [name, stored[name]]))
   return checked({ ...before, ...withEmptyAsNull(given) } as ClientMetadata)
 }
 
@@ -86,6 +103,8 @@ function checked(client: ClientMetadata): ClientMetadata {
   }
   checkContacts(client.contacts)
   checkScope(client.scope)
+  checkRole(client.role)
+  checkIntrospects(client)
   return client
 }
 
@@ -129,6 +148,22 @@ function checkContacts(contacts: readonly unknown[]): void {
   const areFine = contacts.every((text) => typeof text === 'string' && text !== '' && text.length <= MAX_CONTACT)
   if (areFine && contacts.length <= MAX_CONTACTS) return
   throw invalid(`contacts must be at most ${MAX_CONTACTS} texts of 1 to ${MAX_CONTACT} characters`)
+}
+
+/** Syntax alone; which roles are an administrator's is checked beside the settings. */
+function checkRole(role: unknown): void {
+  if (typeof role === 'string' && ROLE.test(role)) return
+  throw invalid('role must have 1 to 63 of a-z, A-Z, 0-9, :, ., _ and -')
+}
+
+function checkIntrospects({ client_type: type, introspects: resources }: ClientMetadata): void {
+  if (resources.length === 0) return
+  if (type === 'public') throw invalid("introspects contradicts client_type 'public'")
+  if (resources.length > MAX_RESOURCES) throw invalid(`introspects cannot exceed ${MAX_RESOURCES} items`)
+  for (const resource of resources as unknown[]) {
+    const fault = typeof resource === 'string' ? resourceFault(resource) : 'must be a text'
+    if (fault) throw invalid(`invalid introspects '${String(resource).slice(0, 200)}': ${fault}`)
+  }
 }
 
 /** Syntax alone (RFC 6749, section 3.3); which scopes there are is checked beside the database. */

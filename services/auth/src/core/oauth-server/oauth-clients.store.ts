@@ -38,13 +38,34 @@ export const changeOAuthClient = (trx: Transaction<DB>, id: string, change: OAut
     .returningAll()
     .executeTakeFirstOrThrow()
 
+/** Longest age of a recorded use: a row is written once a day, not with each token. */
+const USE_RECORDED_MS = 86_400_000
+
+/** Records that a client gets tokens. Registrations without an administrator are deleted after 30 days without one. */
+export async function touchClient(
+  db: Kysely<DB>,
+  { id, last_used_at: before }: Pick<OAuthClient, 'id' | 'last_used_at'>,
+  now: Date,
+): Promise<void> {
+  const due = new Date(now.getTime() - USE_RECORDED_MS)
+  if (before !== null && before > due) return
+  await db
+    .updateTable('oauth_clients')
+    .set({ last_used_at: now })
+    .where('id', '=', id)
+    .where((eb) => eb.or([eb('last_used_at', 'is', null), eb('last_used_at', '<=', due)]))
+    .execute()
+}
+
 /** False if there is no such client. */
 export async function deleteOAuthClient(trx: Transaction<DB>, id: string): Promise<boolean> {
   const deleted = await trx.deleteFrom('oauth_clients').where('id', '=', id).returning('id').executeTakeFirst()
   return deleted !== undefined
 }
 
-const JSON_COLUMNS = ['redirect_uris', 'post_logout_redirect_uris', 'grant_types', 'contacts', 'jwks'] as const
+const JSON_COLUMNS = [
+  ...(['redirect_uris', 'post_logout_redirect_uris', 'grant_types', 'contacts', 'introspects', 'jwks'] as const),
+]
 
 const jsonColumns = (change: OAuthClientChange) =>
   Object.fromEntries(

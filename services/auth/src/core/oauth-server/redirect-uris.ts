@@ -25,7 +25,7 @@ export function redirectFault(address: string): string | undefined {
 export const webFault = (address: string): string | undefined => textFault(address) ?? hostFault(address)
 
 /** The parser of URLs would drop or rewrite the characters refused here, so that two texts were one address. */
-function textFault(address: string): string | undefined {
+export function textFault(address: string): string | undefined {
   if (address.length > MAX_ADDRESS) return `must have at most ${MAX_ADDRESS} characters`
   if (!/^[\x21-\x7e]+$/.test(address) || address.includes('\\')) return 'must have visible ASCII characters only'
   return address.includes('#') ? 'must not have a fragment' : undefined

@@ -36,6 +36,8 @@ const members = {
   backchannel_logout_session_required: flag('Whether that notice names the session.'),
   dpop_bound_access_tokens: flag('Whether tokens are bound to a key of the client (RFC 9449).'),
   require_pushed_authorization_requests: flag('Whether authorization requests must be pushed (RFC 9126).'),
+  role: text('Role of its own tokens (client_credentials), never one of AUTH_JWT_ADMIN_ROLES; `service` if absent.'),
+  introspects: texts('Resources whose tokens a confidential client may introspect, up to 10.'),
 }
 
 export const ClientBody = Type.Object({
@@ -60,7 +62,7 @@ export const ClientShape = Type.Object(
       Type.String({ description: 'Only in the answers that make it; it cannot be read again.' }),
     ),
     client_type: choiceOf(CLIENT_TYPES, { title: 'ClientType' }),
-    registration_type: choiceOf(['manual', 'dynamic']),
+    registration_type: choiceOf(['manual', 'dynamic', 'metadata_document']),
     token_endpoint_auth_method: choiceOf(AUTH_METHODS, { title: 'ClientAuthMethod' }),
     ...{ token_endpoint_auth_signing_alg: Text, jwks_uri: Text },
     jwks: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
@@ -71,6 +73,12 @@ export const ClientShape = Type.Object(
     backchannel_logout_session_required: Type.Boolean(),
     dpop_bound_access_tokens: Type.Boolean(),
     require_pushed_authorization_requests: Type.Boolean(),
+    role: Type.String(),
+    introspects: Type.Optional(Texts),
+    metadata_uri: Type.Optional(
+      Type.String({ description: 'Address of its metadata document, which is its id for others.' }),
+    ),
+    last_used_at: Type.Optional(Type.String({ format: 'date-time', description: 'Day of its latest tokens.' })),
     ...{ created_at: Time, updated_at: Time },
   },
   { title: 'OAuthClient' },
@@ -78,20 +86,23 @@ export const ClientShape = Type.Object(
 
 /** Empty members are left out, and the hash of the secret always. */
 export function toClientBody({ client, secret }: ShownClient): Static<typeof ClientShape> {
-  const { id, secret_hash: _, created_at, updated_at, ...metadata } = client
+  const { id, secret_hash: _, last_used_at, created_at, updated_at, ...rest } = client
+  const { metadata_fresh_until: _fresh, metadata_usable_until: _usable, ...metadata } = rest
   const given = Object.entries(metadata).filter(([name, value]) => !isEmpty(name, value))
   return {
     ...(Object.fromEntries(given) as Pick<OAuthClient, NeededMember>),
     client_id: id,
     ...(secret !== undefined && { client_secret: secret }),
     response_types: client.grant_types.includes('authorization_code') ? ['code'] : [],
+    ...(last_used_at && { last_used_at: last_used_at.toISOString() }),
     created_at: created_at.toISOString(),
     updated_at: updated_at.toISOString(),
   }
 }
 
 const isEmpty = (name: string, value: unknown): boolean =>
-  value === null || (['post_logout_redirect_uris', 'contacts'].includes(name) && (value as unknown[]).length === 0)
+  value === null ||
+  (['post_logout_redirect_uris', 'contacts', 'introspects'].includes(name) && (value as unknown[]).length === 0)
 
 type NeededMember =
   | 'client_type'
@@ -102,3 +113,4 @@ type NeededMember =
   | 'backchannel_logout_session_required'
   | 'dpop_bound_access_tokens'
   | 'require_pushed_authorization_requests'
+  | 'role'

@@ -42,6 +42,7 @@ test('a new client is answered with defaults and a secret of 32 bytes, of which 
     backchannel_logout_session_required: false,
     dpop_bound_access_tokens: false,
     require_pushed_authorization_requests: false,
+    role: 'service',
     created_at: service.clock.now().toISOString(),
     updated_at: service.clock.now().toISOString(),
   })
@@ -77,6 +78,8 @@ test('every member of the metadata is kept and answered as given', async () => {
     backchannel_logout_session_required: true,
     dpop_bound_access_tokens: true,
     require_pushed_authorization_requests: true,
+    role: 'billing',
+    introspects: ['https://api.example', 'urn:example:reports'],
   }
   const { client_id, ...body } = await created(metadata)
   expect(body).toMatchObject(metadata)
@@ -188,6 +191,14 @@ describe('metadata', () => {
     [{ post_logout_redirect_uris: ['x'] }, "invalid post_logout_redirect_uri 'x': must have a scheme"],
     [{ contacts: [''] }, expect.stringContaining('contacts must be at most 10 texts')],
     [{ contacts: Array(11).fill('a@b.c') }, expect.stringContaining('contacts must be at most 10 texts')],
+    [{ role: 'service_role' }, 'role must not be one of AUTH_JWT_ADMIN_ROLES'],
+    [{ role: 'a b' }, 'role must have 1 to 63 of a-z, A-Z, 0-9, :, ., _ and -'],
+    [{ introspects: ['/api'] }, "invalid introspects '/api': must be an absolute URI"],
+    [{ introspects: ['https://api.example#x'] }, expect.stringContaining('must not have a fragment')],
+    [{ introspects: ['https://api.example?x'] }, expect.stringContaining('must not have a query')],
+    [{ introspects: [1] }, "invalid introspects '1': must be a text"],
+    [{ introspects: Array(11).fill('https://api.example') }, 'introspects cannot exceed 10 items'],
+    [{ client_type: 'public', introspects: ['https://api.example'] }, "introspects contradicts client_type 'public'"],
     [{ scope: 'openid  email' }, 'scope must be names separated by single spaces'],
     [{ scope: 'openid x' }, 'unknown scope: x'],
     [{ scope: 'x'.repeat(4097) }, 'scope must be at most 4096 characters long'],
@@ -223,6 +234,7 @@ test('a change cannot empty it, turn it into the other type, or contradict it', 
     refused("token_endpoint_auth_method 'none' contradicts client_type 'confidential'"),
   )
   expect(await change(id, { redirect_uris: [] })).toMatchObject(refused('redirect_uris is required'))
+  expect(await change(id, { role: 'service_role' })).toMatchObject(refused(expect.stringContaining('role must not be')))
 })
 
 test('a secret is replaced, and ends with a method that needs none', async () => {

@@ -16,7 +16,7 @@ import type { DB, OAuthClient } from '../../../db/tables.ts'
 import { apiError } from '../../../errors.ts'
 
 export interface ManageDeps extends AuditDeps {
-  config: Pick<Config, 'auditInDatabase' | 'oauthServer'>
+  config: Pick<Config, 'auditInDatabase' | 'jwt' | 'oauthServer'>
   db: Kysely<DB>
   newId: () => string
 }
@@ -35,12 +35,14 @@ export async function createClient(
   given: GivenMetadata,
 ): Promise<ShownClient> {
   const metadata = readNewClient(given)
+  requireMachineRole(deps, metadata)
   const made = hasSecret(metadata) ? newClientSecret() : undefined
   const now = deps.now()
   const client: OAuthClient = {
     ...metadata,
     id: deps.newId(),
-    registration_type: 'manual',
+    ...{ registration_type: 'manual', metadata_uri: null, metadata_fresh_until: null, metadata_usable_until: null },
+    last_used_at: null,
     secret_hash: made?.secret_hash ?? null,
     created_at: now,
     updated_at: now,
@@ -70,6 +72,7 @@ export async function updateClient(
       throw apiError('validation_failed', { message: 'client_type cannot change' })
     }
     const metadata = readClientChange(before, given)
+    requireMachineRole(deps, metadata)
     const changed = (Object.keys(given) as (keyof GivenMetadata)[]).filter(
       (name) => !isDeepStrictEqual(metadata[name], before[name]),
     )
@@ -123,6 +126,12 @@ function requireSecretClient(client: OAuthClient): void {
   if (hasSecret(client)) return
   const kind = client.client_type === 'public' ? 'public client' : 'client of private_key_jwt'
   throw apiError('validation_failed', { message: `Cannot regenerate secret for ${kind}` })
+}
+
+/** Refuses roles of administrators: scopes alone give a machine its rights. */
+function requireMachineRole({ config }: ManageDeps, { role }: Pick<OAuthClient, 'role'>): void {
+  if (!config.jwt.adminRoles.includes(role)) return
+  throw apiError('validation_failed', { message: 'role must not be one of AUTH_JWT_ADMIN_ROLES' })
 }
 
 /** Refuses names that are no scope. A scope deleted later stays in the registration, without effect. */

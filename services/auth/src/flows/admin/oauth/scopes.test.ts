@@ -77,6 +77,21 @@ test.each([
   expect(() => oauthServerVariables.OAUTH_SERVER_SCOPES.parse(value)).toThrow(text)
 })
 
+test.each([
+  ['', []],
+  ['*', 'any'],
+  [' https://api.example , urn:example:reports,', ['https://api.example', 'urn:example:reports']],
+])('resources of OAUTH_SERVER_RESOURCES %j are read', (value, resources) => {
+  expect(oauthServerVariables.OAUTH_SERVER_RESOURCES.parse(value)).toEqual(resources)
+})
+
+test.each(['api', 'https://api.example/#x', 'https://api.example?x', 'https://a b.example', '*,https://api.example'])(
+  'a wrong OAUTH_SERVER_RESOURCES is refused at start: %s',
+  (value) => {
+    expect(() => oauthServerVariables.OAUTH_SERVER_RESOURCES.parse(value)).toThrow('has a wrong resource at position 1')
+  },
+)
+
 describe('a name', () => {
   test('that is taken is refused, also to the later of two at once', async () => {
     const given = scope()
