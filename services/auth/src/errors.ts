@@ -58,6 +58,13 @@ export const errorCatalogue = {
   over_custom_provider_quota: { status: 400, message: 'Maximum number of custom OAuth/OIDC providers reached' },
   oauth_client_not_found: { status: 404, message: 'OAuth client not found' },
   oauth_scope_not_found: { status: 404, message: 'OAuth scope not found' },
+  oauth_authorization_not_found: { status: 404, message: 'authorization not found' },
+  oauth_consent_not_found: { status: 404, message: 'No active grant found for this client' },
+  oauth_dynamic_client_registration_disabled: {
+    status: 403,
+    message: 'Dynamic client registration is not enabled',
+  },
+  insufficient_scope: { status: 403, message: 'The scopes of this token do not open this endpoint' },
   over_oauth_scope_quota: { status: 400, message: 'Maximum number of OAuth scopes reached' },
   web3_provider_disabled: { status: 422, message: 'Web3 provider is disabled' },
   web3_unsupported_chain: { status: 400, message: 'Unsupported chain, must be ethereum or solana' },

@@ -10,6 +10,7 @@ import { deleteExpiredChallenges } from './core/factors/challenges.store.ts'
 import { deleteStaleFactors } from './core/factors/factors.store.ts'
 import { deleteOldHookFailures } from './core/hooks/hook-failures.store.ts'
 import { deleteExpiredLimits } from './core/limits/rate-limits.store.ts'
+import { deleteExpiredRequests } from './core/oauth-server/expired-requests.store.ts'
 import { deleteExpiredAuthCodes } from './core/one-time-tokens/auth-codes.store.ts'
 import { deleteExpiredTokens } from './core/one-time-tokens/one-time-tokens.store.ts'
 import { deleteOldMessages, failForgottenMessages } from './core/outbox/messages.store.ts'
@@ -107,6 +108,13 @@ function kindsOf(deps: Deps, log: Logger): Kinds {
     'decoy rows': { begin: () => deleteDecoys(db, ago(KEEP_EXPIRED_SECONDS)) },
     'used wallet messages': { begin: () => deleteExpiredUses(db, ago(KEEP_EXPIRED_SECONDS)) },
     'used passkey challenges': { begin: () => deleteUsedChallenges(db, ago(KEEP_EXPIRED_SECONDS)) },
+    'requests of applications': {
+      begin: () => deleteExpiredRequests(db, 'oauth_authorizations', ago(KEEP_SECONDS)),
+    },
+    'requests of devices': { begin: () => deleteExpiredRequests(db, 'oauth_device_codes', ago(KEEP_SECONDS)) },
+    'used proofs of applications': {
+      begin: () => deleteExpiredRequests(db, 'used_oauth_proofs', ago(KEEP_EXPIRED_SECONDS)),
+    },
     limits: { begin: () => deleteExpiredLimits(db, ago(KEEP_EXPIRED_SECONDS)) },
     'sent messages': { begin: () => deleteOldMessages(db, 'sent', ago(messages.keepSeconds)) },
     'dropped messages': { begin: () => deleteOldMessages(db, 'dropped', ago(messages.keepSeconds)) },

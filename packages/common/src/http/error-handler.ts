@@ -22,9 +22,7 @@ const RETRY_AFTER_SECONDS = 1
 
 /** Answers failures, unknown paths (404) and known paths with another method (405 with `Allow`). */
 export function installErrorHandler(app: FastifyInstance, answers: ErrorAnswers): void {
-  app.setErrorHandler<FastifyError>((error, request, reply) => {
-    return sendError(explainFailure(error, request, answers), request, reply, answers)
-  })
+  answerFailures(app, answers)
 
   const routes = collectRoutes(app)
   const explainUnrouted = (request: FastifyRequest, reply: FastifyReply): ApiError => {
@@ -43,6 +41,13 @@ export function installErrorHandler(app: FastifyInstance, answers: ErrorAnswers)
     done(request.is404 || isOther ? explainUnrouted(request, reply) : undefined)
   })
   app.setNotFoundHandler((request, reply) => sendError(explainUnrouted(request, reply), request, reply, answers))
+}
+
+/** Answers the failures of a scope's routes in a form of its own. */
+export function answerFailures(app: FastifyInstance, answers: ErrorAnswers): void {
+  app.setErrorHandler<FastifyError>((error, request, reply) => {
+    return sendError(explainFailure(error, request, answers), request, reply, answers)
+  })
 }
 
 /** Logs a failure and returns its answer; for routes that answer with something other than an error. */

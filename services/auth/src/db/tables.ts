@@ -32,6 +32,10 @@ export interface DB {
   custom_providers: CustomProvidersTable
   oauth_clients: OAuthClientsTable
   oauth_scopes: OAuthScopesTable
+  oauth_authorizations: OAuthAuthorizationsTable
+  oauth_consents: OAuthConsentsTable
+  oauth_device_codes: OAuthDeviceCodesTable
+  used_oauth_proofs: { key: Buffer; expires_at: Date }
   webhooks: WebhooksTable
   webhook_deliveries: WebhookDeliveriesTable
   event_users: { id: string; user_id: string; data: MetadataColumn; created_at: Date }
@@ -52,7 +56,8 @@ export const TABLES = [
     'used_web3_messages',
   ] as const),
   ...(['passkeys', 'used_passkey_challenges', 'custom_providers', 'hook_failures'] as const),
-  ...(['oauth_clients', 'oauth_scopes'] as const),
+  ...(['oauth_clients', 'oauth_scopes', 'oauth_authorizations', 'oauth_consents'] as const),
+  ...(['oauth_device_codes', 'used_oauth_proofs'] as const),
   ...(['webhooks', 'webhook_deliveries', 'event_users', 'hourly_counts', 'daily_counts'] as const),
 ] satisfies readonly (keyof DB)[]
 
@@ -163,6 +168,13 @@ interface SessionsTable {
   factor_id: string | null
   trusted_device_id: string | null
   identity_id: string | null
+  /** Application of the session; null: the account's own. */
+  oauth_client_id: string | null
+  /** Granted scopes and resources; null without an application. */
+  scopes: JSONColumnType<string[] | null, unknown, unknown>
+  resources: JSONColumnType<string[] | null, unknown, unknown>
+  /** Thumbprint of the key that its tokens are bound to (RFC 9449). */
+  dpop_thumbprint: string | null
 }
 
 export type TokenPurpose =
@@ -477,6 +489,61 @@ interface OAuthScopesTable {
 
 /** A scope of the admin API. */
 export type OAuthScopeRow = Selectable<OAuthScopesTable>
+
+/** Members that requests of browsers and of devices share. */
+interface OAuthRequestColumns {
+  client_id: string
+  scopes: JSONColumnType<string[], string, string>
+  resources: JSONColumnType<string[], string, string>
+  user_id: string | null
+  /** Session that approved it; its end ends the code. */
+  session_id: string | null
+  /** Newest proof and level of that session. */
+  authenticated_at: MaybeTime
+  aal: Aal | null
+  /** Session that the code gave. */
+  given_session_id: string | null
+  expires_at: Date
+  created_at: Date
+}
+
+interface OAuthAuthorizationsTable extends OAuthRequestColumns {
+  id: string
+  redirect_uri: string
+  response_mode: 'query' | 'form_post'
+  state: string | null
+  nonce: string | null
+  code_challenge: string
+  dpop_thumbprint: string | null
+  prompt: string | null
+  max_age: number | null
+  login_hint: string | null
+  acr_values: string | null
+  /** pushed: not begun by a browser yet. */
+  status: 'pushed' | 'pending' | 'approved' | 'denied'
+  code_hash: Buffer | null
+  code_expires_at: MaybeTime
+}
+
+interface OAuthConsentsTable {
+  user_id: string
+  client_id: string
+  scopes: JSONColumnType<string[], string, string>
+  resources: JSONColumnType<string[], string, string>
+  created_at: Date
+  updated_at: Date
+}
+
+interface OAuthDeviceCodesTable extends OAuthRequestColumns {
+  id: string
+  device_code_hash: Buffer
+  user_code: string
+  status: 'pending' | 'approved' | 'denied'
+  user_agent: string | null
+  ip: string | null
+  interval_seconds: number
+  polled_at: MaybeTime
+}
 
 interface AddressClaimsTable {
   key: Buffer

@@ -24,6 +24,7 @@ export const UserExport = Type.Object(
     exported_at: Type.String({ format: 'date-time' }),
     user: UserShape,
     sessions: Rows('Sessions, with ended ones that are not deleted yet.'),
+    oauth_consents: Rows('Applications that the user agreed to.'),
     passkeys: Rows('Passkeys, without public keys.'),
     recovery_codes: Rows('Recovery codes, without the codes.'),
     trusted_devices: Rows('Trusted devices.'),

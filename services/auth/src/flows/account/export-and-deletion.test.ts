@@ -33,8 +33,22 @@ async function withEverything(email = freshEmail()) {
   await register(service, user)
   await service.post('/factors/trusted-devices', { name: 'Laptop' }, user.auth)
   await service.get('/reauthenticate', user.auth)
+  await agree(user.userId)
   return user
 }
+
+/** Stores the consent of a user to a new application. */
+const agree = (userId: string) =>
+  service.deps.pool.query(
+    `with client as (
+      insert into oauth_clients (id, client_type, registration_type, token_endpoint_auth_method, redirect_uris,
+        post_logout_redirect_uris, grant_types, contacts, backchannel_logout_session_required, dpop_bound_access_tokens,
+        require_pushed_authorization_requests, created_at, updated_at)
+      values (gen_random_uuid(), 'public', 'manual', 'none', '[]', '[]', '[]', '[]', false, false, false, now(), now())
+      returning id)
+    insert into oauth_consents select $1, id, '["email"]', '[]', now(), now() from client`,
+    [userId],
+  )
 
 /** Names tables with a row that contains the text. */
 async function tablesWith(text: string): Promise<string[]> {
