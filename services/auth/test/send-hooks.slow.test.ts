@@ -44,7 +44,8 @@ const accept = (response: Parameters<Respond>[0]) => answers({})(response, '')
 
 async function signUp(name: string, behave: (response: Parameters<Respond>[0], attempt: number) => void, at = service) {
   behaviours.set(name, behave)
-  const email = `${name}@example.com`
+  // Each has a domain of its own: messages to one that gets no answer wait for each other, twice as long each time.
+  const email = `${name}@${name}.example`
   const { status, body } = await at.post('/signup', { email, password })
   expect(status).toBe(200)
   return { email, userId: body.id as string }
