@@ -15,6 +15,8 @@ const SCREENS = [
   { hash: '/overview', heading: 'Overview' },
   { hash: '/providers', heading: 'Providers' },
   { hash: '/providers/github', heading: 'github' },
+  { hash: '/clients', heading: 'Clients' },
+  { hash: '/scopes', heading: 'Scopes' },
   { hash: '/webhooks', heading: 'Webhooks' },
   { hash: '/hooks', heading: 'Hooks' },
   { hash: '/mail-templates', heading: 'Mail templates' },
@@ -27,11 +29,11 @@ const SCREENS = [
 describe('the console', { tags: 'chromium' }, () => {
   let console_: ConsoleBrowser
   beforeAll(async () => {
-    console_ = await startConsoleBrowser()
+    console_ = await startConsoleBrowser({ AUTH_OAUTH_SERVER_ENABLED: 'true' })
   })
   afterAll(() => console_?.close())
 
-  /** Makes a user, a provider and a webhook with hostile names in all their rows; returns their screens. */
+  /** Makes a user, a provider, a webhook, a client and a scope with hostile texts; returns their screens. */
   async function hostileScreens(suffix: string) {
     const { service } = console_
     const email = `evil-${suffix}@example.com`
@@ -51,10 +53,17 @@ describe('the console', { tags: 'chromium' }, () => {
     const receiver = { url: 'https://8.8.8.8/events', description: EVIL, events: ['user.created'], enabled: false }
     const webhook = await service.post('/admin/webhooks', receiver, service.admin)
     expect(webhook.status).toBe(201)
+    const scope = { name: `evil:${suffix}`, description: EVIL }
+    expect(await service.post('/admin/oauth/scopes', scope, service.admin)).toMatchObject({ status: 201 })
+    const redirect_uris = [`https://app.example/${'long'.repeat(30)}`]
+    const registered = { client_name: EVIL, redirect_uris, contacts: [EVIL] }
+    const client = await service.post('/admin/oauth/clients', registered, service.admin)
+    expect(client.status).toBe(201)
     return [
       { hash: `/users/${user.userId}`, heading: email },
       { hash: `/providers/${identifier}`, heading: EVIL },
       { hash: `/webhooks/${webhook.body.id}`, heading: 'Webhook' },
+      { hash: `/clients/${client.body.client_id}`, heading: EVIL },
     ]
   }
 
@@ -103,7 +112,7 @@ describe('the console', { tags: 'chromium' }, () => {
   )
 
   test('each dialog fits 320 px, is used by keys in both colors, and gives the focus back', async () => {
-    const [user, provider, webhook] = (await hostileScreens('dialogs')).map(({ hash }) => hash)
+    const [user, provider, webhook, client] = (await hostileScreens('dialogs')).map(({ hash }) => hash)
     const { page, open, complaints } = await console_.openConsole({ viewport: { width: 320, height: 640 } })
     for (const [hash = '', ...buttons] of [
       ['/users', 'Invite', 'Create user'],
@@ -112,6 +121,9 @@ describe('the console', { tags: 'chromium' }, () => {
       [provider, 'Change', 'Delete'],
       ['/webhooks', 'Add a webhook'],
       [webhook, 'Change', 'Rotate the secret', 'Delete'],
+      ['/clients', 'Add a client'],
+      [client, 'Change the proofs', 'Rotate the secret'],
+      ['/scopes', 'Change'],
       ['/audit', 'Details'],
     ]) {
       await open(hash)

@@ -23,7 +23,7 @@ test('an administrator acts under their own name, and the audit log says that it
     user: { id: admin.userId, name: admin.email },
     audiences: ['authenticated', 'other'],
     admin_roles: ['service_role', 'supabase_admin'],
-    capabilities: { trusted_devices: true },
+    capabilities: { trusted_devices: true, oauth_server: false },
     idle_seconds: 1800,
     seconds_left: 8 * 3600,
   })

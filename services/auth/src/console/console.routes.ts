@@ -40,7 +40,10 @@ export const consoleRoutes: FastifyPluginAsyncTypebox<Parts> = async (app, { dep
     const admin = await sessions.adminOf(request, reply)
     if (!admin) throw apiError('no_authorization')
     const user = { id: admin.id, name: admin.email ?? admin.phone ?? admin.id }
-    const capabilities = { trusted_devices: config.mfa.trustedDevices.ttlSeconds > 0 }
+    const capabilities = {
+      trusted_devices: config.mfa.trustedDevices.ttlSeconds > 0,
+      oauth_server: config.oauthServer.enabled,
+    }
     const { audiences, adminRoles } = config.jwt
     return { user, audiences, admin_roles: adminRoles, capabilities, ...sessions.timesOf(request) }
   })

@@ -1,4 +1,5 @@
-// Screens about the service itself in a real browser: providers and their test, webhooks, hooks, mails, settings, keys.
+// Screens about the service itself in a real browser: providers and their test, webhooks, clients, hooks, mails,
+// settings, keys.
 import { once } from 'node:events'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -30,6 +31,7 @@ describe('in a browser', { tags: 'chromium' }, () => {
       startReceiver(),
       startConsoleBrowser({
         ...{ AUTH_CUSTOM_OAUTH_EXTERNAL_URL: external, EGRESS_ALLOW_CIDRS: '127.0.0.0/8' },
+        AUTH_OAUTH_SERVER_ENABLED: 'true',
       }),
     ])
     service = browser.service
@@ -111,6 +113,49 @@ describe('in a browser', { tags: 'chromium' }, () => {
     expect(await page.content()).not.toContain('whsec_')
     await press('Disable')
     await page.getByRole('button', { name: 'Enable', exact: true }).waitFor()
+  })
+
+  test('a client gets a scope that was added, and a secret that is shown once and ends the earlier one', async () => {
+    const { page, open } = console_
+    const dialog = page.getByRole('dialog')
+    await open('/scopes')
+    await press('Add a scope')
+    await fill('Name', 'reports:read')
+    await fill('Description', HOSTILE)
+    await press('Add')
+    await page.getByRole('row', { name: HOSTILE }).waitFor()
+    await page.getByRole('link', { name: 'Clients', exact: true }).press('Enter')
+    await press('Add a client')
+    await press('Next')
+    await fill('Name', HOSTILE)
+    await fill('Addresses after a sign-in', 'https://app.example/callback\n\n myapp://callback ')
+    await press('Add')
+    const secrets = page.getByRole('dialog', { name: 'Secret of the client' })
+    const first = await secrets.locator('code').textContent()
+    await press('I have stored it')
+    await page.getByRole('heading', { level: 1, name: HOSTILE }).waitFor()
+    await press('Change the rights')
+    await dialog.getByLabel('Sign-in by a device code').press('Space')
+    await fill('Scopes at most', 'openid reports:read')
+    await press('Save')
+    await says('openid reports:read')
+    await press('Rotate the secret')
+    await says('The present secret ends at once')
+    await press('Rotate')
+    expect(await secrets.locator('code').textContent()).not.toBe(first)
+    await press('I have stored it')
+    await page.locator('dialog').waitFor({ state: 'detached' })
+    expect(await page.content()).not.toContain(first)
+    const [, path] = /#\/(clients\/[\w-]+)/.exec(page.url()) ?? []
+    expect((await service.get(`/admin/oauth/${path}`, service.admin)).body).toMatchObject({
+      client_type: 'confidential',
+      redirect_uris: ['https://app.example/callback', 'myapp://callback'],
+      grant_types: ['authorization_code', 'refresh_token', 'urn:ietf:params:oauth:grant-type:device_code'],
+      scope: 'openid reports:read',
+    })
+    await press('Delete')
+    await dialog.getByRole('button', { name: 'Delete' }).press('Enter')
+    await says('There are no clients yet.')
   })
 
   test('a mail is shown in each language, and a sample comes to the administrator', async () => {

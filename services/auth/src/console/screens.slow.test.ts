@@ -131,6 +131,22 @@ describe('the console', { tags: 'chromium' }, () => {
     expect(complaints).toEqual([])
   })
 
+  test('clients and scopes are in the menu only while the OAuth server is enabled', async () => {
+    const { page, open } = await console_.openConsole()
+    await open('/keys', 'Keys')
+    const menu = page.getByRole('navigation', { name: 'Console' })
+    const names = await menu.getByRole('link').allTextContents()
+    expect(names.slice(3, 7)).toEqual(['Overview', 'Providers', 'Webhooks', 'Hooks'])
+    const capabilities = { trusted_devices: true, oauth_server: true }
+    await page.route('**/console/session', async (route) => {
+      const response = await route.fetch()
+      await route.fulfill({ response, json: { ...(await response.json()), capabilities } })
+    })
+    await page.reload()
+    await menu.getByRole('link', { name: 'Clients' }).waitFor()
+    expect(await menu.getByRole('link').allTextContents()).toEqual(names.toSpliced(5, 0, 'Clients', 'Scopes'))
+  })
+
   test('of two administrators at one user, the second sees the change of the first before it is replaced', async () => {
     const { id } = await userNamed('Two', 'two@example.com')
     const [one, other] = [await console_.openConsole(), await console_.openConsole()]

@@ -81,8 +81,8 @@ function showPage(title, content) {
 
 /** @param {string} path */
 function drawMenu(path) {
-  const { user } = session()
-  const inMenu = screens.filter((screen) => screen.inMenu)
+  const { user, capabilities } = session()
+  const inMenu = screens.filter(({ inMenu, needs }) => inMenu && (!needs || capabilities[needs]))
   const current = (/** @type {string} */ own) => (path === own || path.startsWith(`${own}/`) ? 'page' : nothing)
   render(
     html`

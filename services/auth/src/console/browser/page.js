@@ -15,6 +15,7 @@
  * @property {string} path Such as `/users/:id`.
  * @property {string} title Heading, title of the document and name in the menu.
  * @property {boolean} [inMenu]
+ * @property {keyof import('./session.js').Capabilities} [needs] Without it the screen is not in the menu.
  * @property {(page: Page) => void | Promise<void>} open Called at each change of the address.
  */
 

@@ -4,6 +4,9 @@ import { hooks } from './screens/hooks.js'
 import { keys } from './screens/keys.js'
 import { mailTemplate, mailTemplates } from './screens/mail-templates.js'
 import { messages } from './screens/messages.js'
+import { clients } from './screens/oauth/clients.js'
+import { oneClient } from './screens/oauth/one-client.js'
+import { scopes } from './screens/oauth/scopes.js'
 import { overview } from './screens/overview.js'
 import { oneProvider } from './screens/providers/one-provider.js'
 import { providers } from './screens/providers/providers.js'
@@ -18,6 +21,7 @@ export const screens = [
   ...[users, oneUser],
   ...[messages, audit, overview],
   ...[providers, oneProvider],
+  ...[clients, oneClient, scopes],
   ...[webhooks, oneWebhook],
   ...[hooks, mailTemplates, mailTemplate],
   ...[settings, keys],

@@ -1,7 +1,7 @@
 // The session of the console, as the service describes it.
 import { api } from './api.js'
 
-/** @typedef {{ trusted_devices: boolean }} Capabilities */
+/** @typedef {{ trusted_devices: boolean, oauth_server: boolean }} Capabilities */
 /**
  * @typedef {object} Session
  * @property {{ id: string, name: string }} user

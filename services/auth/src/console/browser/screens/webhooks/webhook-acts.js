@@ -1,10 +1,9 @@
 // Acts on a webhook: each is a call of the admin API.
 import { api } from '../../api.js'
-import { confirm, openDialog } from '../../kit/dialog.js'
+import { confirm } from '../../kit/dialog.js'
 import { formDialog } from '../../kit/form.js'
-import { copyable } from '../../kit/parts.js'
+import { showSecret } from '../../kit/secret.js'
 import { act, toastFailure } from '../../kit/toast.js'
-import { html } from '../../lit.js'
 import { go } from '../../router.js'
 
 /** @typedef {import('../../page.js').Page} Page */
@@ -48,7 +47,7 @@ export async function create() {
     },
   })
   if (added === undefined) return
-  await showSecret(added.secret)
+  await show(added.secret)
   go(`/webhooks/${added.id}`)
 }
 
@@ -87,7 +86,7 @@ export async function rotateSecret(page, webhook) {
   if (!isWanted) return
   try {
     const { secret } = await api.post(`${pathOf(webhook)}/rotate-secret`)
-    await showSecret(secret)
+    await show(secret)
   } catch (error) {
     toastFailure(error)
   }
@@ -106,11 +105,5 @@ export async function deleteWebhook(webhook) {
 }
 
 /** @param {string} secret */
-const showSecret = (secret) =>
-  openDialog(
-    'Secret of the webhook',
-    (/** @type {() => void} */ close) => html`
-    <p>Store it at the receiver now: it is not shown again.</p>
-    <p>${copyable(secret)}</p>
-    <div class="actions"><button type="button" class="primary" @click=${() => close()}>I have stored it</button></div>`,
-  )
+const show = (secret) =>
+  showSecret('Secret of the webhook', 'Store it at the receiver now: it is not shown again.', secret)
