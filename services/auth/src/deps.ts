@@ -22,6 +22,7 @@ import { watchSealedRows } from './core/keys/sealed-rows.ts'
 import { importSigningKeys } from './core/keys/signing-keys.ts'
 import { createSmsGuards } from './core/limits/sms-guards.ts'
 import { createFirstAttempts } from './core/message-hooks/request-attempts.ts'
+import type { ClientKeySets } from './core/oauth-server/client-keys.ts'
 import type { RandomBytes } from './core/one-time-tokens/one-time-token.ts'
 import { randomDelayMs } from './core/outbox/job-delay.ts'
 import { MESSAGE_QUEUES } from './core/outbox/outbox.ts'
@@ -164,6 +165,8 @@ export async function makeDeps(
     receivers: openClient(),
     /** Client for addresses that an admin chooses. */
     egress,
+    /** Fetched keys of clients of the OAuth server. */
+    clientKeySets: new Map() as ClientKeySets,
     passwords,
     leakedPasswords: createLeakedPasswords(config.passwords.leaks, log),
     keys,

@@ -1,5 +1,12 @@
+// Public keys of clients: rules of a set, and the set that verifies a client's assertions (private_key_jwt).
 import { createPublicKey, type JsonWebKey } from 'node:crypto'
+import type { Egress } from '@services/common/egress/egress'
+import { regardlessOfDeadline } from '@services/common/request-deadline'
+import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose'
+import { describeFailure } from '../../adapters/oauth/upstream.ts'
+import type { OAuthClient } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
+import { fetchDocument } from './fetch-document.ts'
 
 /** Algorithms of private_key_jwt: asymmetric alone. */
 export const SIGNING_ALGS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA']
@@ -30,5 +37,80 @@ function isPublicKey(key: JsonWebKey): boolean {
     return asymmetricKeyType !== 'rsa' || (asymmetricKeyDetails?.modulusLength ?? 0) >= 2048
   } catch {
     return false
+  }
+}
+
+/** Lifetime of fetched keys: a key that a client withdraws is worth nothing after it. */
+const KEPT_MS = 10 * 60_000
+
+/** Shortest time between two fetches: anyone can name an unknown key, and the address is another server's. */
+const PAUSE_MS = 30_000
+
+/** Addresses of keys in memory; the least recently used one is fetched anew. */
+const MAX_KEPT = 200
+
+interface FetchedKeys {
+  /** Result of the latest fetch, or its failure. */
+  keys: Promise<JWTVerifyGetKey>
+  /** Start of that fetch, in milliseconds since 1970. */
+  at: number
+}
+
+/** Fetched keys by address, of one process. */
+export type ClientKeySets = Map<string, FetchedKeys>
+
+export interface ClientKeyDeps {
+  egress: Pick<Egress, 'fetch'>
+  now: () => Date
+  clientKeySets: ClientKeySets
+}
+
+/**
+ * Returns the keys of a client for jose's `jwtVerify`. The function throws jose's errors for an unknown key, and an
+ * Error for keys that cannot be fetched.
+ */
+export function clientKeys(deps: ClientKeyDeps, client: Pick<OAuthClient, 'jwks' | 'jwks_uri'>): JWTVerifyGetKey {
+  const { jwks, jwks_uri: address } = client
+  if (address === null) return createLocalJWKSet((jwks ?? { keys: [] }) as unknown as JSONWebKeySet)
+  return async (header, token) => {
+    const fetched = keysAt(deps, address, KEPT_MS)
+    const keys = await fetched
+    try {
+      return await keys(header, token)
+    } catch (error) {
+      // A client that has replaced its key.
+      const renewed = error instanceof errors.JWKSNoMatchingKey ? keysAt(deps, address, PAUSE_MS) : fetched
+      if (renewed === fetched) throw error
+      return (await renewed)(header, token)
+    }
+  }
+}
+
+/** Returns keys of at most this age. A failure counts as a fetch: it is repeated after the pause. */
+function keysAt({ egress, now, clientKeySets: sets }: ClientKeyDeps, address: string, maxAgeMs: number) {
+  const at = now().getTime()
+  const kept = sets.get(address)
+  const isFresh = kept !== undefined && at - kept.at < maxAgeMs
+  const current = isFresh ? kept : { keys: fetchKeys(egress, address), at }
+  sets.delete(address)
+  sets.set(address, current)
+  if (!isFresh) {
+    // Handled by the caller.
+    current.keys.catch(() => {
+      current.at -= KEPT_MS - PAUSE_MS
+    })
+  }
+  const [oldest] = sets.keys()
+  if (sets.size > MAX_KEPT && oldest !== undefined) sets.delete(oldest)
+  return current.keys
+}
+
+async function fetchKeys(egress: Pick<Egress, 'fetch'>, address: string): Promise<JWTVerifyGetKey> {
+  try {
+    const { json } = await regardlessOfDeadline(() => fetchDocument(egress, address))
+    requireKeys(json)
+    return createLocalJWKSet(json as unknown as JSONWebKeySet)
+  } catch (cause) {
+    throw new Error(`keys of a client could not be fetched: ${describeFailure(cause)}`)
   }
 }
