@@ -16,6 +16,7 @@ beforeAll(async () => {
     ...PASSKEYS,
     AUTH_MFA_TRUSTED_DEVICE_TTL: '30d',
     AUTH_SELF_DELETION_ENABLED: 'true',
+    AUTH_OAUTH_SERVER_ENABLED: 'true',
   })
 })
 afterAll(() => service.close())
@@ -38,17 +39,14 @@ async function withEverything(email = freshEmail()) {
 }
 
 /** Stores the consent of a user to a new application. */
-const agree = (userId: string) =>
-  service.deps.pool.query(
-    `with client as (
-      insert into oauth_clients (id, client_type, registration_type, token_endpoint_auth_method, redirect_uris,
-        post_logout_redirect_uris, grant_types, contacts, backchannel_logout_session_required, dpop_bound_access_tokens,
-        require_pushed_authorization_requests, created_at, updated_at)
-      values (gen_random_uuid(), 'public', 'manual', 'none', '[]', '[]', '[]', '[]', false, false, false, now(), now())
-      returning id)
-    insert into oauth_consents select $1, id, '["email"]', '[]', now(), now() from client`,
-    [userId],
-  )
+async function agree(userId: string) {
+  const client = { client_type: 'public', redirect_uris: ['https://app.example/callback'] }
+  const { body } = await service.post('/admin/oauth/clients', client, service.admin)
+  await service.deps.pool.query(`insert into oauth_consents select $1, $2, '["email"]', '[]', now(), now()`, [
+    userId,
+    body.client_id,
+  ])
+}
 
 /** Names tables with a row that contains the text. */
 async function tablesWith(text: string): Promise<string[]> {
