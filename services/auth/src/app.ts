@@ -24,6 +24,7 @@ import { hooksRoutes } from './flows/admin/hooks/hooks.routes.ts'
 import { generateLinkRoutes, inviteRoutes, recoverUserRoutes } from './flows/admin/links/links.routes.ts'
 import { mailTemplatesRoutes } from './flows/admin/mail-templates/mail-templates.routes.ts'
 import { messagesRoutes } from './flows/admin/messages/messages.routes.ts'
+import { clientStatisticsRoutes } from './flows/admin/oauth/client-statistics.routes.ts'
 import { oauthClientsRoutes } from './flows/admin/oauth/clients.routes.ts'
 import { oauthScopesRoutes } from './flows/admin/oauth/scopes.routes.ts'
 import { keysRoutes } from './flows/admin/operation/keys.routes.ts'
@@ -179,6 +180,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     await scope.register(statisticsRoutes, { deps })
     await scope.register(customProvidersRoutes, { deps })
     await scope.register(oauthClientsRoutes, { deps })
+    await scope.register(clientStatisticsRoutes, { deps })
     await scope.register(oauthScopesRoutes, { deps })
     await scope.register(providersRoutes, { deps })
     await scope.register(providerTestsRoutes, { deps })

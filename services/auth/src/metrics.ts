@@ -41,6 +41,12 @@ export function countSignIn(given: string, result: string): void {
 /** Refusals beside those of sign-ins: wrong second factors, and tokens of no admin. The log counts them. */
 export const noteRefusal = (method: string, code: string) => announce('sign_in', method, code)
 
+/**
+ * Sign-ins at a client of the OAuth server, and tokens of its own. `grant`: its grant type; a refresh is none. The
+ * number of clients has no bound, so that no series names one.
+ */
+export const countClientGrant = (clientId: string, grant: string) => announce('client', clientId, grant)
+
 /** Counts providers of the admin API together, whose number has no bound. */
 const bounded = (method: string) => (method.startsWith('custom:') ? 'custom' : method)
 export const countRefresh = (result: string) => refreshes({ result })

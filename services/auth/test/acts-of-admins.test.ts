@@ -475,6 +475,7 @@ const READS = [
   'GET /admin/custom-providers/{identifier}',
   'GET /admin/oauth/clients',
   'GET /admin/oauth/clients/{client_id}',
+  'GET /admin/oauth/clients/{client_id}/statistics',
   'GET /admin/oauth/scopes',
   'GET /admin/oauth/scopes/{name}',
   'GET /admin/webhooks',

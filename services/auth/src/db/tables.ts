@@ -592,7 +592,7 @@ interface WebhookDeliveriesTable {
   created_at: Date
 }
 
-export type CountedEvent = 'sign_up' | 'sign_in' | 'message' | 'queue'
+export type CountedEvent = 'sign_up' | 'sign_in' | 'message' | 'queue' | 'client'
 
 interface CountColumns {
   event: CountedEvent

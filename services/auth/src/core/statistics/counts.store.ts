@@ -7,9 +7,9 @@ import type { CountedEvent, DB } from '../../db/tables.ts'
 export interface HourlyCount {
   hour: Date
   event: CountedEvent
-  /** Way of signing up or in, or channel of messages. */
+  /** Way of signing up or in, channel of messages, or id of a client. */
   method: string
-  /** `ok`, error code, or end of a message. */
+  /** `ok`, error code, end of a message, or grant type of a client. */
   result: string
   count: number
 }
@@ -58,17 +58,46 @@ export async function foldHours(db: Kysely<DB>, before: Date, limit: number): Pr
 export const deleteOldDays = (db: Kysely<DB>, before: Date) =>
   deleteInBatches(db, 'daily_counts', { column: 'day', before: before.toISOString().slice(0, 10) })
 
-/** Counts of hours and days from these times on, of all processes together. */
-export async function listCounts(db: Kysely<DB>, from: { hour: Date; day: Date }): Promise<ListedCount[]> {
+/** Events of the whole service. Clients are counted apart: there may be thousands. */
+const OF_ALL: readonly CountedEvent[] = ['sign_up', 'sign_in', 'message', 'queue']
+
+/** Counts of hours and days from these times until now, of all processes together, without those of clients. */
+export async function listCounts(db: Kysely<DB>, from: { hour: Date; day: Date; now: Date }): Promise<ListedCount[]> {
+  const days = daysOf(from.day, from.now)
+  const events = sql`event = any(${OF_ALL}::text[])`
   const { rows } = await sql<ListedCount>`
     select 'hour' as unit, hour as "from", event, method, result, ${TOGETHER}::float8 as count
-    from ${HOURLY} where hour >= ${from.hour} group by hour, event, method, result
+    from ${HOURLY} where hour >= ${from.hour} and ${events} group by hour, event, method, result
     union all
     select 'day', day::timestamp at time zone 'UTC', event, method, result, ${TOGETHER}::float8
     from (
-      select day, event, method, result, count from ${DAILY} where day >= ${from.day.toISOString().slice(0, 10)}::date
+      select day, event, method, result, count from ${DAILY} where day = any(${days}) and ${events}
       union all
-      select ${DAY}, event, method, result, count from ${HOURLY} where hour >= ${from.day}
+      select ${DAY}, event, method, result, count from ${HOURLY} where hour >= ${from.day} and ${events}
     ) of_days group by day, event, method, result`.execute(db)
   return rows
+}
+
+/** Grants of a client by day, from this one until now, of all processes together. */
+export async function listClientCounts(
+  db: Kysely<DB>,
+  clientId: string,
+  from: { day: Date; now: Date },
+): Promise<{ from: Date; grant: string; count: number }[]> {
+  const days = daysOf(from.day, from.now)
+  const ofClient = sql`event = 'client' and method = ${clientId}`
+  const { rows } = await sql<{ from: Date; grant: string; count: number }>`
+    select day::timestamp at time zone 'UTC' as "from", result as "grant", sum(count)::float8 as count
+    from (
+      select day, result, count from ${DAILY} where day = any(${days}) and ${ofClient}
+      union all
+      select ${DAY}, result, count from ${HOURLY} where hour >= ${from.day} and ${ofClient}
+    ) of_days group by day, result`.execute(db)
+  return rows
+}
+
+/** Names each day, so that an index by day and event finds the wanted events alone. */
+function daysOf(first: Date, now: Date) {
+  const [from, to] = [first, now].map((time) => sql`${time.toISOString().slice(0, 10)}::date`)
+  return sql`array(select generate_series(${from}, ${to}, interval '1 day')::date)`
 }

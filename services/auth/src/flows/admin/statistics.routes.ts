@@ -1,19 +1,14 @@
 // Numbers of the console's overview. How they are counted: core/statistics.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { inDocument } from '@services/common/http/route-schema'
 import { type Static, Type } from 'typebox'
 import { type ListedCount, listCounts } from '../../core/statistics/counts.store.ts'
-import { beginOf, DAY_MS, HOUR_MS } from '../../core/statistics/statistics.ts'
+import { DAY_MS, HOUR_MS } from '../../core/statistics/statistics.ts'
 import type { MessageChannel } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
-import { apiError } from '../../errors.ts'
-import { parseCount } from '../../http/bodies/paging.ts'
 import { errorResponses } from '../../http/bodies/shapes.ts'
+import { countsOf, DaysQuery, firstOf, parseDays } from './counted-days.ts'
 
 const HOURS = 24
-const DEFAULT_DAYS = 30
-/** Housekeeping deletes older days. */
-const MAX_DAYS = 396
 
 const Count = Type.Integer({ minimum: 0 })
 const ByMethod = Type.Record(Type.String(), Count)
@@ -54,33 +49,20 @@ export const statisticsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async
       description:
         'Oldest first; the last hour and day are those that have begun, and days are those of UTC. Each process writes its counts once a minute, so the answer may lack the last minute of others. Counting requires AUTH_CONSOLE_ENABLED.',
       security: [{ admin: [] }],
-      querystring: Type.Object({
-        days: Type.Optional(
-          Type.String({
-            description: `Number of days, ${MAX_DAYS} at most.`,
-            ...inDocument({ type: 'integer', minimum: 1, maximum: MAX_DAYS, default: DEFAULT_DAYS }),
-          }),
-        ),
-      }),
+      querystring: DaysQuery,
       response: { 200: StatisticsShape, ...errorResponses(400, 401, 403, 404) },
     },
     handler: async ({ query }) => {
-      const { statistics } = deps
-      if (!statistics) throw apiError('feature_disabled', { message: 'Statistics are disabled' })
-      const days = parseCount('days', query.days) ?? DEFAULT_DAYS
-      if (days > MAX_DAYS) throw apiError('validation_failed', { message: `days must be at most ${MAX_DAYS}` })
+      const statistics = countsOf(deps)
+      const days = parseDays(query)
       const now = deps.now()
       const [hour, day] = [firstOf(now, HOUR_MS, HOURS), firstOf(now, DAY_MS, days)]
       await statistics.write()
-      const counts = await listCounts(deps.db, { hour, day })
+      const counts = await listCounts(deps.db, { hour, day, now })
       return { hours: bodiesOf(counts, 'hour', hour, HOURS), days: bodiesOf(counts, 'day', day, days) }
     },
   })
 }
-
-/** Begin of the first of so many hours or days, of which the last has begun. */
-const firstOf = (now: Date, unitMs: number, units: number) =>
-  new Date(beginOf(unitMs, now).getTime() - (units - 1) * unitMs)
 
 function bodiesOf(counts: readonly ListedCount[], unit: ListedCount['unit'], first: Date, units: number) {
   const byBegin = Map.groupBy(

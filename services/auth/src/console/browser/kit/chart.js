@@ -44,6 +44,11 @@ export function chart({ title, bars, name }) {
     </details>`
 }
 
+const DAY = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', timeZone: 'UTC' })
+
+/** Names a day as the service counts them. @param {string} from */
+export const nameOfDay = (from) => DAY.format(new Date(from))
+
 /** @param {Bar} bar */
 const sumOf = ({ parts }) => Object.values(parts).reduce((sum, part) => sum + part, 0)
 

@@ -1,6 +1,6 @@
 // Overview: sign-ups, sign-ins, failures, messages and the queue, of the last 24 hours or 30 days.
 import { api } from '../api.js'
-import { chart } from '../kit/chart.js'
+import { chart, nameOfDay } from '../kit/chart.js'
 import { facts, section } from '../kit/parts.js'
 import { html, nothing } from '../lit.js'
 import { link } from '../router.js'
@@ -18,11 +18,10 @@ import { link } from '../router.js'
 
 const PERIODS = { hours: 'Last 24 hours', days: 'Last 30 days' }
 
-/** Hours in the reader's zone; days as the service counts them. */
-const NAMES = {
-  hours: new Intl.DateTimeFormat(undefined, { weekday: 'short', hour: '2-digit', minute: '2-digit' }),
-  days: new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', timeZone: 'UTC' }),
-}
+const HOUR = new Intl.DateTimeFormat(undefined, { weekday: 'short', hour: '2-digit', minute: '2-digit' })
+
+/** Hours are those of the reader's zone. */
+const NAMES = { hours: (/** @type {string} */ from) => HOUR.format(new Date(from)), days: nameOfDay }
 
 /** @type {import('../page.js').Screen} */
 export const overview = {
@@ -33,7 +32,7 @@ export const overview = {
     const period = page.query.get('period') === 'days' ? 'days' : 'hours'
     /** @type {Counts[]} */
     const counts = (await api.get('/admin/statistics', { days: 30 }))[period]
-    const name = (/** @type {string} */ from) => NAMES[period].format(new Date(from))
+    const name = NAMES[period]
     const drawn = (/** @type {string} */ title, /** @type {(counts: Counts) => Numbers} */ parts) =>
       section(title, chart({ title, name, bars: counts.map((each) => ({ from: each.from, parts: parts(each) })) }))
     page.show(html`

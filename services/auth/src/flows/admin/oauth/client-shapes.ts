@@ -6,6 +6,8 @@ import {
   GRANT_TYPES,
 } from '../../../core/oauth-server/client-metadata.ts'
 import type { OAuthClient } from '../../../db/tables.ts'
+import { UUID } from '../../../db/uuid.ts'
+import { apiError } from '../../../errors.ts'
 import { choiceOf } from '../../../http/bodies/shapes.ts'
 import type { ShownClient } from './manage-clients.ts'
 
@@ -50,6 +52,13 @@ export const CLEARABLE = ['jwks'] as const
 /** Picks the members above: no other one of a body reaches a row. */
 export const givenMembers = (body: Static<typeof ClientBody>): GivenMetadata =>
   Object.fromEntries(Object.entries(body).filter(([name]) => Object.hasOwn(ClientBody.properties, name)))
+
+export const ClientParams = Type.Object({ client_id: Type.String() })
+
+export function requireClientId(id: string): string {
+  if (UUID.test(id)) return id
+  throw apiError('validation_failed', { message: 'invalid client_id format' })
+}
 
 const Texts = Type.Array(Type.String())
 const Text = Type.Optional(Type.String())

@@ -4,18 +4,23 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { withHeaders } from '@services/common/http/route-schema'
 import { Type } from 'typebox'
 import { findOAuthClient, listOAuthClients } from '../../../core/oauth-server/oauth-clients.store.ts'
-import { UUID } from '../../../db/uuid.ts'
 import type { Deps } from '../../../deps.ts'
-import { apiError } from '../../../errors.ts'
 import { PAGE_HEADERS, PageQuery, pageHeaders, parsePage, reachedPage } from '../../../http/bodies/paging.ts'
 import { errorResponses } from '../../../http/bodies/shapes.ts'
 import { adminOf } from '../../../http/caller/admin-only.ts'
 import { requireOAuthServer } from '../../../http/caller/require-oauth-server.ts'
-import { CLEARABLE, ClientBody, ClientShape, givenMembers, toClientBody } from './client-shapes.ts'
+import {
+  CLEARABLE,
+  ClientBody,
+  ClientParams,
+  ClientShape,
+  givenMembers,
+  requireClientId,
+  toClientBody,
+} from './client-shapes.ts'
 import { createClient, noSuchClient, regenerateSecret, removeClient, updateClient } from './manage-clients.ts'
 
 const schema = { tags: ['admin'], security: [{ admin: [] }] }
-const Params = Type.Object({ client_id: Type.String() })
 
 export const oauthClientsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   requireOAuthServer(app, deps.config)
@@ -64,11 +69,11 @@ export const oauthClientsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = asy
       ...schema,
       operationId: 'getOAuthClient',
       summary: 'A client of the OAuth server',
-      params: Params,
+      params: ClientParams,
       response: { 200: ClientShape, ...errorResponses(400, 401, 403, 404) },
     },
     handler: async (request) => {
-      const id = requireId(request.params.client_id)
+      const id = requireClientId(request.params.client_id)
       return toClientBody({ client: (await findOAuthClient(deps.db, id)) ?? noSuchClient() })
     },
   })
@@ -81,12 +86,12 @@ export const oauthClientsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = asy
       ...schema,
       operationId: 'updateOAuthClient',
       summary: 'Changes the given members of a client; empty text removes one',
-      params: Params,
+      params: ClientParams,
       body: ClientBody,
       response: { 200: ClientShape, ...errorResponses(400, 401, 403, 404, 413) },
     },
     handler: async (request) => {
-      const order = { id: requireId(request.params.client_id), given: givenMembers(request.body) }
+      const order = { id: requireClientId(request.params.client_id), given: givenMembers(request.body) }
       return toClientBody({ client: await updateClient(deps, request.log, adminOf(request), order) })
     },
   })
@@ -98,11 +103,11 @@ export const oauthClientsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = asy
       ...schema,
       operationId: 'deleteOAuthClient',
       summary: 'Deletes a client',
-      params: Params,
+      params: ClientParams,
       response: { 204: Type.Null(), ...errorResponses(400, 401, 403, 404) },
     },
     handler: async (request, reply) => {
-      await removeClient(deps, request.log, adminOf(request), requireId(request.params.client_id))
+      await removeClient(deps, request.log, adminOf(request), requireClientId(request.params.client_id))
       return reply.code(204).send(null)
     },
   })
@@ -114,18 +119,13 @@ export const oauthClientsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = asy
       ...schema,
       operationId: 'regenerateOAuthClientSecret',
       summary: 'Replaces the secret of a client; the earlier one ends at once',
-      params: Params,
+      params: ClientParams,
       response: { 200: ClientShape, ...errorResponses(400, 401, 403, 404) },
     },
     handler: async (request, reply) => {
-      const id = requireId(request.params.client_id)
+      const id = requireClientId(request.params.client_id)
       const shown = await regenerateSecret(deps, request.log, adminOf(request), id)
       return reply.header('cache-control', 'no-store').send(toClientBody(shown))
     },
   })
-}
-
-function requireId(id: string): string {
-  if (UUID.test(id)) return id
-  throw apiError('validation_failed', { message: 'invalid client_id format' })
 }

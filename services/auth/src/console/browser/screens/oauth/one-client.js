@@ -1,11 +1,13 @@
 // One client of the OAuth server: the application, its addresses, rights and proofs.
 import { api } from '../../api.js'
+import { chart, nameOfDay } from '../../kit/chart.js'
+import { showParts } from '../../kit/late-parts.js'
 import { button, copyable, facts, json, section, time } from '../../kit/parts.js'
 import { html, nothing } from '../../lit.js'
 import { link } from '../../router.js'
 import { change, deleteClient, pathOf, rotateSecret } from './client-acts.js'
 import { addressFields, authenticationFields, peopleFields, rightFields } from './client-fields.js'
-import { METHODS, nameOf, REGISTRATIONS, TYPES, wordsOf } from './client-names.js'
+import { GRANTS, METHODS, nameOf, REGISTRATIONS, TYPES, wordsOf } from './client-names.js'
 
 /** @typedef {import('../../page.js').Page} Page */
 /** @typedef {import('./client-names.js').Client} Client */
@@ -15,16 +17,37 @@ export const oneClient = {
   path: '/clients/:id',
   title: 'Client',
   async open(page) {
-    const client = await api.get(pathOf({ client_id: page.params.id }))
+    const path = pathOf({ client_id: page.params.id })
+    const client = await api.get(path)
     page.setTitle(nameOf(client))
-    page.show(html`
-      <p><a href=${link('/clients')}>All clients</a></p>
-      ${peopleOf(page, client)}
-      ${addressesOf(page, client)}
-      ${rightsOf(page, client)}
-      ${authenticationOf(page, client)}`)
+    const title = 'Sign-ins of the last 30 days'
+    const uses = {
+      ...{ title, load: () => api.get(`${path}/statistics`) },
+      show: (/** @type {{ days: Day[] }} */ { days }) =>
+        section(title, chart({ title, name: nameOfDay, bars: barsOf(days) })),
+    }
+    showParts(
+      page,
+      { uses },
+      ({ uses: shown }) => html`
+        <p><a href=${link('/clients')}>All clients</a></p>
+        ${peopleOf(page, client)}
+        ${addressesOf(page, client)}
+        ${rightsOf(page, client)}
+        ${authenticationOf(page, client)}
+        ${shown}`,
+    )
   },
 }
+
+/** @typedef {{ from: string, grants: Record<string, number> }} Day */
+
+/** @param {Day[]} days */
+const barsOf = (days) =>
+  days.map(({ from, grants }) => ({
+    from,
+    parts: Object.fromEntries(Object.entries(grants).map(([grant, count]) => [GRANTS[grant] ?? grant, count])),
+  }))
 
 /** @param {Page} page @param {Client} client */
 const peopleOf = (page, client) =>

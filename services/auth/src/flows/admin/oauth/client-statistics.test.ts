@@ -1,0 +1,58 @@
+// Sign-ins by client of the OAuth server (contract/auth-oauth-server.md 2).
+import { expect, onTestFinished, test } from 'vitest'
+import { createDatabase, startTestService, type TestService } from '../../../../test/service.ts'
+import { DAY_MS } from '../../../core/statistics/statistics.ts'
+import { deleteExpired } from '../../../housekeeping.ts'
+import { countClientGrant } from '../../../metrics.ts'
+
+const SETTINGS = {
+  AUTH_OAUTH_SERVER_ENABLED: 'true',
+  AUTH_CONSOLE_ENABLED: 'true',
+  AUTH_HOSTED_PAGES_ENABLED: 'true',
+}
+
+async function clientOf(service: TestService): Promise<string> {
+  const client = { redirect_uris: ['https://app.example/callback'] }
+  return (await service.post('/admin/oauth/clients', client, service.admin)).body.client_id
+}
+const read = (service: TestService, id: string, query = '') =>
+  service.get(`/admin/oauth/clients/${id}/statistics${query}`, service.admin)
+const grantsOf = async (service: TestService, id: string, query = '') =>
+  (await read(service, id, query)).body.days.map(({ grants }: { grants: object }) => grants)
+
+test('sign-ins of a client are counted by day and grant, survive a restart, and are no part of the overview', async () => {
+  const database = await createDatabase()
+  onTestFinished(database.drop)
+  const settings = { ...SETTINGS, AUTH_DATABASE_URL: database.url }
+  const service = await startTestService(settings)
+  const { clock } = service
+  const [id, other] = [await clientOf(service), await clientOf(service)]
+  for (const grant of ['authorization_code', 'authorization_code', 'client_credentials']) countClientGrant(id, grant)
+  const today = { authorization_code: 2, client_credentials: 1 }
+  expect((await grantsOf(service, id)).slice(-2)).toEqual([{}, today])
+  expect((await read(service, id)).body.days.at(-1).from).toBe(
+    `${clock.now().toISOString().slice(0, 10)}T00:00:00.000Z`,
+  )
+  expect(await grantsOf(service, other, '?days=2')).toEqual([{}, {}])
+  const { body } = await service.get('/admin/statistics', service.admin)
+  expect(JSON.stringify(body)).not.toContain(id)
+  await service.close()
+
+  const restarted = await startTestService(settings, clock)
+  onTestFinished(() => restarted.close())
+  clock.advance({ seconds: (3 * DAY_MS) / 1000 })
+  await deleteExpired(restarted.deps, restarted.deps.log)
+  expect(await grantsOf(restarted, id, '?days=4')).toEqual([today, {}, {}, {}])
+})
+
+test('an unknown client, a wrong id and a wrong number of days are refused', async () => {
+  const service = await startTestService(SETTINGS)
+  onTestFinished(() => service.close())
+  const id = await clientOf(service)
+  expect(await read(service, service.deps.newId())).toMatchObject({ body: { error_code: 'oauth_client_not_found' } })
+  expect(await read(service, 'x')).toMatchObject({ status: 400, body: { msg: 'invalid client_id format' } })
+  expect((await read(service, id, '?days=397')).status).toBe(400)
+  const uncounted = await service.with({ AUTH_CONSOLE_ENABLED: 'false' })
+  onTestFinished(() => uncounted.close())
+  expect(await read(uncounted, id)).toMatchObject({ status: 404, body: { error_code: 'feature_disabled' } })
+})
