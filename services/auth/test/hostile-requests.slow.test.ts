@@ -24,6 +24,27 @@ const FAMILIES = [
   ...['service', 'sign-up', 'verify', 'sign-in', 'external sign-in', 'passkeys', 'account', 'second factors', 'admin'],
 ]
 
+/** Endpoints that no request made up can get to do what it asks; they get one round. */
+const UNREACHABLE = [
+  // A client needs a list of valid addresses, and the others its id; so does a scope its name.
+  'DELETE /admin/oauth/clients/{client_id}',
+  'DELETE /admin/oauth/scopes/{name}',
+  'GET /admin/oauth/clients/{client_id}',
+  'GET /admin/oauth/scopes/{name}',
+  // A sample of a mail goes to the address of its caller, and these admins have none.
+  'POST /admin/mail-templates/{kind}/send',
+  // A message is given up after ten minutes of attempts, so there is none to send again.
+  'POST /admin/messages/{message_id}/retry',
+  'POST /admin/oauth/clients',
+  'POST /admin/oauth/clients/{client_id}/regenerate_secret',
+  // No value that is made up is the answer of a passkey.
+  'POST /passkeys/authentication/verify',
+  'POST /passkeys/registration/verify',
+  'POST /passkeys/signup/verify',
+  'PUT /admin/oauth/clients/{client_id}',
+  'PUT /admin/oauth/scopes/{name}',
+]
+
 let service: TestService
 let endpoints: Endpoint[]
 /** Which endpoints did what some request asked. */
@@ -71,7 +92,8 @@ test.each(FAMILIES)(
       const check = checkOf(endpoint)
       const property = fc.asyncProperty(requestTo(endpoint), async (request) => check(await send(endpoint, request)))
       let result = await fc.check(property, { seed: HOSTILE_SEED, numRuns: RUNS, ...LIMIT })
-      for (let round = 1; round < ROUNDS && !result.failed && !reached.has(nameOf(endpoint)); round++) {
+      const isDone = () => result.failed || reached.has(nameOf(endpoint)) || UNREACHABLE.includes(nameOf(endpoint))
+      for (let round = 1; round < ROUNDS && !isDone(); round++) {
         result = await fc.check(property, { seed: HOSTILE_SEED + round, numRuns: RUNS, ...LIMIT })
       }
       if (result.failed) {
@@ -87,25 +109,7 @@ test.each(FAMILIES)(
 
 test('each endpoint also did what it was asked, so that more than its first check was seen', () => {
   const missed = endpoints.map(nameOf).filter((name) => !reached.has(name))
-  // A message is given up after ten minutes of attempts, so there is none to send again.
-  // A sample of a mail goes to the address of its caller, and these admins have none.
-  // No value that is made up is the answer of a passkey.
-  expect(missed.toSorted()).toEqual([
-    // A client needs a list of valid addresses, and the others its id; so does a scope its name.
-    'DELETE /admin/oauth/clients/{client_id}',
-    'DELETE /admin/oauth/scopes/{name}',
-    'GET /admin/oauth/clients/{client_id}',
-    'GET /admin/oauth/scopes/{name}',
-    'POST /admin/mail-templates/{kind}/send',
-    'POST /admin/messages/{message_id}/retry',
-    'POST /admin/oauth/clients',
-    'POST /admin/oauth/clients/{client_id}/regenerate_secret',
-    'POST /passkeys/authentication/verify',
-    'POST /passkeys/registration/verify',
-    'POST /passkeys/signup/verify',
-    'PUT /admin/oauth/clients/{client_id}',
-    'PUT /admin/oauth/scopes/{name}',
-  ])
+  expect(missed.toSorted()).toEqual(UNREACHABLE)
 })
 
 interface Answer {
@@ -144,7 +148,7 @@ const nameOf = ({ method, path }: Endpoint) => `${method} ${path}`
 async function send(endpoint: Endpoint, request: HostileRequest): Promise<Answer> {
   // The gaps between messages pass, so that flows are reached beyond them.
   service.clock.advance({ seconds: 61 })
-  const person = await currentPerson(request)
+  const person = await currentPerson(endpoint, request)
   if (NEEDS_PROOF.test(nameOf(endpoint))) await renewProof(person)
   const real = (text: string) => text.replaceAll(NAMES, (name) => person[name as keyof Person])
   const inUrl = (text: string) => encodeURIComponent(real(text).toWellFormed())
@@ -193,11 +197,11 @@ let person: Person | undefined
 let people = 0
 
 /** A person with a live session: requests end sessions, ban and delete, and the next one finds a new person. */
-async function currentPerson(request: HostileRequest): Promise<Person> {
+async function currentPerson({ path }: Endpoint, request: HostileRequest): Promise<Person> {
   if (!person || !(await isWell(person))) person = await newPerson()
   people++
   const asked = JSON.stringify(request)
-  await takeTurnsWithCodes(person)
+  if (path.includes('recovery-codes')) await takeTurnsWithCodes(person)
   const needsToken = /\$(link|code)\b/.test(asked)
   return {
     ...person,
