@@ -248,8 +248,11 @@ function withoutOwn({ status, headers: { date: _, ...headers }, text }: Answer, 
   return { status, headers: neutral(JSON.stringify(headers)), body: neutral(text) }
 }
 
-/** Seconds before each repetition: within gaps, past them, and often enough for the caps of an address. */
-const PAUSES = [0, 0, 1, 61, 61, 61, 901, 901, 0, 61, 61, 61]
+/** Seconds before each repetition: within gaps, past them, and often enough for the waits of a password. */
+const PAUSES = [0, 1, 61, 61, 901, 61, 61, 0]
+
+/** The same for numbers, often enough for their caps, too. */
+const PAUSES_OF_NUMBERS = [0, 0, 1, 61, 61, 61, 901, 901, 0, 61, 61, 61]
 
 /** A repetition in each gap, and past it. */
 export const FEW_PAUSES = [0, 0, 61, 901]
@@ -271,7 +274,7 @@ export const expectEqualAgain = (
 export const expectEqualAgainForNumbers = (stranger: Stranger, name: OfNumber): Promise<void> =>
   expectEqualAnswersForNumbers(
     stranger,
-    PAUSES.map(() => name),
-    PAUSES,
+    PAUSES_OF_NUMBERS.map(() => name),
+    PAUSES_OF_NUMBERS,
     () => `4917${newId()}0000`,
   )

