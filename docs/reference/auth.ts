@@ -24,6 +24,7 @@ import { webhookVariables } from '../../services/auth/src/config/hooks/webhook-v
 import { jwtVariables } from '../../services/auth/src/config/jwt.ts'
 import { limitVariables } from '../../services/auth/src/config/limits.ts'
 import { mailVariables } from '../../services/auth/src/config/mail.ts'
+import { clientRegistrationVariables } from '../../services/auth/src/config/oauth/client-registration.ts'
 import { oauthServerVariables } from '../../services/auth/src/config/oauth/oauth-server.ts'
 import {
   databaseVariables,
@@ -92,7 +93,7 @@ const GROUPS: VariableGroup[] = [
   { mark: 'providers', variables: externalProviderVariables, repeated: [PROVIDERS] },
   { mark: 'wallets', variables: web3Variables },
   { mark: 'custom providers', variables: customProviderVariables },
-  { mark: 'oauth server', variables: oauthServerVariables },
+  { mark: 'oauth server', variables: { ...oauthServerVariables, ...clientRegistrationVariables } },
   { mark: 'egress', variables: egressVariables },
   { mark: 'hooks', variables: hookVariables, repeated: [HOOKS] },
   { mark: 'webhooks', variables: webhookVariables },

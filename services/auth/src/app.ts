@@ -43,6 +43,7 @@ import { authorizeRoutes } from './flows/oauth/authorize.routes.ts'
 import { callbackRoutes } from './flows/oauth/callback.routes.ts'
 import { ownIdentitiesRoutes } from './flows/oauth/identities.routes.ts'
 import { providerTestsRoutes } from './flows/oauth/provider-tests.routes.ts'
+import { registerRoutes } from './flows/oauth-server/register/register.routes.ts'
 import { passkeysRoutes } from './flows/passkeys/passkeys.routes.ts'
 import { passkeySignInRoutes } from './flows/passkeys/sign-in.routes.ts'
 import { passkeySignUpRoutes } from './flows/passkeys/sign-up.routes.ts'
@@ -132,6 +133,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   await app.register(resendRoutes, { deps })
   await app.register(authorizeRoutes, { deps })
   await app.register(callbackRoutes, { deps })
+  await app.register(registerRoutes, { deps })
   await app.register(absentFeatureRoutes, { caller: 'anyone' })
 
   // Pages for people; their files are also those of the pages behind mail links

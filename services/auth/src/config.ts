@@ -42,6 +42,7 @@ import { webhookProblems, webhookSettings, webhookVariables } from './config/hoo
 import { jwtSettings, jwtVariables, jwtWarnings } from './config/jwt.ts'
 import { limitSettings, limitVariables } from './config/limits.ts'
 import { mailProblems, mailSettings, mailVariables, mailWarnings } from './config/mail.ts'
+import { clientRegistrationSettings, clientRegistrationVariables } from './config/oauth/client-registration.ts'
 import { oauthServerSettings, oauthServerVariables } from './config/oauth/oauth-server.ts'
 import {
   auditProblems,
@@ -98,6 +99,7 @@ export const variables = {
   ...externalProviderVariables,
   ...customProviderVariables,
   ...oauthServerVariables,
+  ...clientRegistrationVariables,
   ...web3Variables,
   ...hookVariables,
   ...webhookVariables,
@@ -189,7 +191,7 @@ const groupConfig = (values: RawConfig, ownProviders: OwnProviders) => ({
   external: externalSettings(values),
   web3: web3Settings(values),
   customProviders: customProviderSettings(values),
-  oauthServer: oauthServerSettings(values),
+  oauthServer: { ...oauthServerSettings(values), ...clientRegistrationSettings(values) },
   webhooks: webhookSettings(values),
   console: consoleSettings(values),
   encryption: encryptionSettings(values),

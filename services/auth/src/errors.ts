@@ -65,6 +65,7 @@ export const errorCatalogue = {
     message: 'Dynamic client registration is not enabled',
   },
   insufficient_scope: { status: 403, message: 'The scopes of this token do not open this endpoint' },
+  over_oauth_client_quota: { status: 429, message: 'Too many clients have registered themselves, try again later' },
   over_oauth_scope_quota: { status: 400, message: 'Maximum number of OAuth scopes reached' },
   web3_provider_disabled: { status: 422, message: 'Web3 provider is disabled' },
   web3_unsupported_chain: { status: 400, message: 'Unsupported chain, must be ethereum or solana' },

@@ -11,6 +11,7 @@ import { deleteStaleFactors } from './core/factors/factors.store.ts'
 import { deleteOldHookFailures } from './core/hooks/hook-failures.store.ts'
 import { deleteExpiredLimits } from './core/limits/rate-limits.store.ts'
 import { deleteExpiredRequests } from './core/oauth-server/expired-requests.store.ts'
+import { deleteForgotten } from './core/oauth-server/registrations.store.ts'
 import { deleteExpiredAuthCodes } from './core/one-time-tokens/auth-codes.store.ts'
 import { deleteExpiredTokens } from './core/one-time-tokens/one-time-tokens.store.ts'
 import { deleteOldMessages, failForgottenMessages } from './core/outbox/messages.store.ts'
@@ -60,6 +61,9 @@ const FOLD_AFTER_SECONDS = 2 * 86_400
 /** Retention of daily statistics: 13 months, so that a month can be compared with the one a year before. */
 const KEEP_DAYS_SECONDS = 396 * 86_400
 
+/** Retention of clients that registered themselves, from their latest tokens. */
+const KEEP_CLIENT_SECONDS = 30 * 86_400
+
 const EVERY_MS = 600_000
 
 /**
@@ -99,6 +103,9 @@ function kindsOf(deps: Deps, log: Logger): Kinds {
     'address claims': { begin: () => deleteExpiredClaims(db, now()) },
     'PKCE codes': { begin: () => deleteExpiredAuthCodes(db, ago(KEEP_SECONDS)) },
     'attempts at providers': { begin: () => deleteExpiredFlowStates(db, ago(KEEP_ATTEMPT_SECONDS)) },
+    'forgotten clients': {
+      begin: () => repeatBatch((limit) => deleteForgotten(db, ago(KEEP_CLIENT_SECONDS), limit)),
+    },
     'second factor challenges': { begin: () => deleteExpiredChallenges(db, ago(KEEP_SECONDS)) },
     'unproven second factors': {
       begin: () => repeatBatch((limit) => deleteStaleFactors(db, ago(KEEP_UNVERIFIED_SECONDS), limit)),

@@ -37,6 +37,14 @@ export const limitVariables = {
     'Challenges for passkeys per address and 5 minutes; as many sign-ins and registrations, each counted apart.',
     { default: '30', min: 1 },
   ),
+  RATE_LIMIT_O_AUTH_DYNAMIC_CLIENT_REGISTER: integer(
+    'Registrations of OAuth clients per address and 5 minutes, on average: three times as many in 15 minutes.',
+    {
+      default: '10',
+      min: 1,
+      aliases: ['AUTH_RATE_LIMIT_OAUTH_DYNAMIC_CLIENT_REGISTER', 'RATE_LIMIT_OAUTH_DYNAMIC_CLIENT_REGISTER'],
+    },
+  ),
   RATE_LIMIT_FAILED_SIGN_INS: integer(
     'Wrong passwords per account and client address without a wait; each further one doubles it, from 1 s to 15 min.',
     { default: '5', min: 1 },
@@ -57,5 +65,6 @@ export const limitSettings = (values: Values<typeof limitVariables>) => ({
   anonymousPerHour: values.RATE_LIMIT_ANONYMOUS_USERS,
   web3Per5Minutes: values.RATE_LIMIT_WEB3,
   passkeyPer5Minutes: values.RATE_LIMIT_PASSKEY,
+  registrationsPer5Minutes: values.RATE_LIMIT_O_AUTH_DYNAMIC_CLIENT_REGISTER,
   freeWrongPasswords: values.RATE_LIMIT_FAILED_SIGN_INS,
 })

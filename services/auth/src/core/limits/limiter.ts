@@ -14,7 +14,7 @@ import { countPoint, refundPoint } from './rate-limits.store.ts'
 
 /** Setting that the rate of a limit comes from. */
 export type LimitSetting =
-  | `AUTH_RATE_LIMIT_${'EMAIL_SENT' | 'SMS_SENT' | 'TOKEN_REFRESH' | 'VERIFY' | 'OTP' | 'ANONYMOUS_USERS' | 'WEB3' | 'PASSKEY'}`
+  | `AUTH_RATE_LIMIT_${'EMAIL_SENT' | 'SMS_SENT' | 'TOKEN_REFRESH' | 'VERIFY' | 'OTP' | 'ANONYMOUS_USERS' | 'WEB3' | 'PASSKEY' | 'O_AUTH_DYNAMIC_CLIENT_REGISTER'}`
   | `AUTH_SMS_${'MAX_PER_NUMBER' | 'MAX_PER_PREFIX' | 'DAILY_BUDGET'}`
   | 'AUTH_MAILER_MAX_PER_ADDRESS'
   | 'AUTH_MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY'

@@ -7,6 +7,9 @@ export const STANDARD_SCOPES: readonly string[] = [
   ...['users:read', 'users:write', 'audit:read', 'messages:read', 'messages:write'],
 ]
 
+/** Scopes of clients whose registration names none, and the most that one without an administrator gets. */
+export const USUAL_SCOPES: readonly string[] = ['openid', 'email', 'phone', 'profile', 'offline_access']
+
 /** Scope of an operator, for other services. */
 export interface OAuthScope {
   name: string

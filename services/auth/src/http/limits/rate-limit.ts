@@ -56,11 +56,18 @@ function addressRatesOf(limits: Config['limits'], factorAttempts: Rate) {
   const token = ofSetting('AUTH_RATE_LIMIT_TOKEN_REFRESH', limits.tokenPer5Minutes)
   const passkey = ofSetting('AUTH_RATE_LIMIT_PASSKEY', limits.passkeyPer5Minutes)
   const otp = ofSetting('AUTH_RATE_LIMIT_OTP', limits.otpPer5Minutes)
+  // The reference counts in a bucket of three times its rate, which is empty for as long.
+  const registration = ofSetting(
+    'AUTH_RATE_LIMIT_O_AUTH_DYNAMIC_CLIENT_REGISTER',
+    3 * limits.registrationsPer5Minutes,
+    3 * FIVE_MINUTES,
+  )
   return {
     ...{ token, authorize: token, callback: token },
     ...{ signup: otp, user: otp, otp, magiclink: otp, recover: otp, resend: otp },
     anonymous: ofSetting('AUTH_RATE_LIMIT_ANONYMOUS_USERS', limits.anonymousPerHour, 3600),
     verify: ofSetting('AUTH_RATE_LIMIT_VERIFY', limits.verifyPer5Minutes),
+    registration,
     web3: ofSetting('AUTH_RATE_LIMIT_WEB3', limits.web3Per5Minutes),
     ...{ passkeyOptions: passkey, passkeySignIn: passkey, passkeyRegistration: passkey },
     factors: ofSetting(OF_FACTORS, 2 * factorAttempts.points, factorAttempts.seconds),

@@ -68,6 +68,7 @@ type Explained = keyof typeof ENGLISH
 export const OWN_TEXT = [
   ...['hook_rejected', 'anonymous_provider_disabled', 'custom_provider_not_found', 'invite_not_found', 'not_admin'],
   ...['oauth_client_not_found', 'oauth_scope_not_found', 'over_oauth_scope_quota', 'insufficient_scope'],
+  'over_oauth_client_quota',
   ...['oauth_authorization_not_found', 'oauth_consent_not_found', 'oauth_dynamic_client_registration_disabled'],
   ...['no_authorization', 'over_custom_provider_quota', 'precondition_failed', 'refresh_token_already_used'],
   ...['refresh_token_not_found', 'saml_provider_disabled', 'unexpected_audience', 'web3_provider_disabled'],

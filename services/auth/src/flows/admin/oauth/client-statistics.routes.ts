@@ -5,10 +5,10 @@ import { findOAuthClient } from '../../../core/oauth-server/oauth-clients.store.
 import { listClientCounts } from '../../../core/statistics/counts.store.ts'
 import { DAY_MS } from '../../../core/statistics/statistics.ts'
 import type { Deps } from '../../../deps.ts'
+import { ClientParams, requireClientId } from '../../../http/bodies/oauth-client.ts'
 import { errorResponses } from '../../../http/bodies/shapes.ts'
 import { requireOAuthServer } from '../../../http/caller/require-oauth-server.ts'
 import { countsOf, DaysQuery, firstOf, parseDays } from '../counted-days.ts'
-import { ClientParams, requireClientId } from './client-shapes.ts'
 import { noSuchClient } from './manage-clients.ts'
 
 const DayShape = Type.Object(

@@ -1,14 +1,11 @@
 // Clients of the OAuth server by the admin API (contract/auth-oauth-server.md 2). Rules: core/oauth-server; changes:
-// manage-clients.ts; shapes: client-shapes.ts. Tests: here and test/auth-js/oauth-clients.ts.
+// manage-clients.ts; shapes: http/bodies/oauth-client.ts. Tests: here and test/auth-js/oauth-clients.ts.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { withHeaders } from '@services/common/http/route-schema'
 import { Type } from 'typebox'
+import { createClient } from '../../../core/oauth-server/create-client.ts'
 import { findOAuthClient, listOAuthClients } from '../../../core/oauth-server/oauth-clients.store.ts'
 import type { Deps } from '../../../deps.ts'
-import { PAGE_HEADERS, PageQuery, pageHeaders, parsePage, reachedPage } from '../../../http/bodies/paging.ts'
-import { errorResponses } from '../../../http/bodies/shapes.ts'
-import { adminOf } from '../../../http/caller/admin-only.ts'
-import { requireOAuthServer } from '../../../http/caller/require-oauth-server.ts'
 import {
   CLEARABLE,
   ClientBody,
@@ -17,8 +14,12 @@ import {
   givenMembers,
   requireClientId,
   toClientBody,
-} from './client-shapes.ts'
-import { createClient, noSuchClient, regenerateSecret, removeClient, updateClient } from './manage-clients.ts'
+} from '../../../http/bodies/oauth-client.ts'
+import { PAGE_HEADERS, PageQuery, pageHeaders, parsePage, reachedPage } from '../../../http/bodies/paging.ts'
+import { errorResponses } from '../../../http/bodies/shapes.ts'
+import { adminOf } from '../../../http/caller/admin-only.ts'
+import { requireOAuthServer } from '../../../http/caller/require-oauth-server.ts'
+import { noSuchClient, regenerateSecret, removeClient, updateClient } from './manage-clients.ts'
 
 const schema = { tags: ['admin'], security: [{ admin: [] }] }
 
@@ -57,7 +58,7 @@ export const oauthClientsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = asy
       response: { 201: ClientShape, ...errorResponses(400, 401, 403, 404, 413) },
     },
     handler: async (request, reply) => {
-      const created = await createClient(deps, request.log, adminOf(request), givenMembers(request.body))
+      const created = await createClient(deps, request.log, adminOf(request), givenMembers(ClientBody, request.body))
       return reply.code(201).header('cache-control', 'no-store').send(toClientBody(created))
     },
   })
@@ -91,7 +92,7 @@ export const oauthClientsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = asy
       response: { 200: ClientShape, ...errorResponses(400, 401, 403, 404, 413) },
     },
     handler: async (request) => {
-      const order = { id: requireClientId(request.params.client_id), given: givenMembers(request.body) }
+      const order = { id: requireClientId(request.params.client_id), given: givenMembers(ClientBody, request.body) }
       return toClientBody({ client: await updateClient(deps, request.log, adminOf(request), order) })
     },
   })

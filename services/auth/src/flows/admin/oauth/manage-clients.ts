@@ -1,64 +1,25 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Kysely, Transaction } from 'kysely'
-import type { Config } from '../../../config.ts'
-import { type Actor, type AuditDeps, type AuditLog, audit } from '../../../core/audit/audit.ts'
-import { type GivenMetadata, readClientChange, readNewClient } from '../../../core/oauth-server/client-metadata.ts'
+import { type Actor, type AuditLog, audit } from '../../../core/audit/audit.ts'
+import { type GivenMetadata, readClientChange } from '../../../core/oauth-server/client-metadata.ts'
 import { newClientSecret } from '../../../core/oauth-server/client-secret.ts'
+import {
+  type ClientDeps,
+  hasSecret,
+  requireMachineRole,
+  requireScopes,
+  type ShownClient,
+} from '../../../core/oauth-server/create-client.ts'
 import {
   changeOAuthClient,
   deleteOAuthClient,
-  insertOAuthClient,
   lockOAuthClient,
 } from '../../../core/oauth-server/oauth-clients.store.ts'
-import { listOAuthScopes } from '../../../core/oauth-server/oauth-scopes.store.ts'
-import { STANDARD_SCOPES } from '../../../core/oauth-server/oauth-scopes.ts'
-import type { DB, OAuthClient } from '../../../db/tables.ts'
+import type { OAuthClient } from '../../../db/tables.ts'
 import { apiError } from '../../../errors.ts'
-
-export interface ManageDeps extends AuditDeps {
-  config: Pick<Config, 'auditInDatabase' | 'jwt' | 'oauthServer'>
-  db: Kysely<DB>
-  newId: () => string
-}
-
-/** A client, with its secret where that is new. */
-export interface ShownClient {
-  client: OAuthClient
-  secret?: string
-}
-
-/** Registers a client. Its secret is stored as a hash and cannot be read again. */
-export async function createClient(
-  deps: ManageDeps,
-  log: AuditLog,
-  actor: Actor,
-  given: GivenMetadata,
-): Promise<ShownClient> {
-  const metadata = readNewClient(given)
-  requireMachineRole(deps, metadata)
-  const made = hasSecret(metadata) ? newClientSecret() : undefined
-  const now = deps.now()
-  const client: OAuthClient = {
-    ...metadata,
-    id: deps.newId(),
-    ...{ registration_type: 'manual', metadata_uri: null, metadata_fresh_until: null, metadata_usable_until: null },
-    last_used_at: null,
-    secret_hash: made?.secret_hash ?? null,
-    created_at: now,
-    updated_at: now,
-  }
-  await deps.db.transaction().execute(async (trx) => {
-    if (given.scope) await requireScopes(deps, trx, metadata.scope)
-    await insertOAuthClient(trx, client)
-    const traits = { client_id: client.id, fields: Object.keys(given) }
-    await audit(deps, trx, log, { action: 'oauth_client_created', actor, traits })
-  })
-  return { client, ...(made && { secret: made.secret }) }
-}
 
 /** Changes the given members; a method without a secret deletes the secret. */
 export async function updateClient(
-  deps: ManageDeps,
+  deps: ClientDeps,
   log: AuditLog,
   actor: Actor,
   { id, given }: { id: string; given: GivenMetadata },
@@ -90,7 +51,7 @@ export async function updateClient(
 
 /** Replaces the secret; the earlier one is worth nothing from then on. */
 export async function regenerateSecret(
-  deps: ManageDeps,
+  deps: ClientDeps,
   log: AuditLog,
   actor: Actor,
   id: string,
@@ -106,7 +67,7 @@ export async function regenerateSecret(
   return { client, secret }
 }
 
-export async function removeClient(deps: ManageDeps, log: AuditLog, actor: Actor, id: string): Promise<void> {
+export async function removeClient(deps: ClientDeps, log: AuditLog, actor: Actor, id: string): Promise<void> {
   await deps.db.transaction().execute(async (trx) => {
     if (!(await deleteOAuthClient(trx, id))) noSuchClient()
     await audit(deps, trx, log, { action: 'oauth_client_deleted', actor, traits: { client_id: id } })
@@ -117,28 +78,8 @@ export function noSuchClient(): never {
   throw apiError('oauth_client_not_found')
 }
 
-type Method = Pick<OAuthClient, 'token_endpoint_auth_method'>
-
-const hasSecret = ({ token_endpoint_auth_method: method }: Method): boolean =>
-  method === 'client_secret_basic' || method === 'client_secret_post'
-
 function requireSecretClient(client: OAuthClient): void {
   if (hasSecret(client)) return
   const kind = client.client_type === 'public' ? 'public client' : 'client of private_key_jwt'
   throw apiError('validation_failed', { message: `Cannot regenerate secret for ${kind}` })
-}
-
-/** Refuses roles of administrators: scopes alone give a machine its rights. */
-function requireMachineRole({ config }: ManageDeps, { role }: Pick<OAuthClient, 'role'>): void {
-  if (!config.jwt.adminRoles.includes(role)) return
-  throw apiError('validation_failed', { message: 'role must not be one of AUTH_JWT_ADMIN_ROLES' })
-}
-
-/** Refuses names that are no scope. A scope deleted later stays in the registration, without effect. */
-async function requireScopes({ config }: ManageDeps, trx: Transaction<DB>, scope: string | null): Promise<void> {
-  if (scope === null) return
-  const own = [...config.oauthServer.scopes, ...(await listOAuthScopes(trx))].map(({ name }) => name)
-  const unknown = scope.split(' ').find((name) => !STANDARD_SCOPES.includes(name) && !own.includes(name))
-  if (unknown === undefined) return
-  throw apiError('validation_failed', { message: `unknown scope: ${unknown.slice(0, 64)}` })
 }

@@ -1,5 +1,6 @@
 import type { Config } from '../../../config.ts'
 import { type Actor, type AuditLog, audit } from '../../../core/audit/audit.ts'
+import type { ClientDeps } from '../../../core/oauth-server/create-client.ts'
 import {
   changeOAuthScope,
   countOAuthScopes,
@@ -13,7 +14,6 @@ import {
 import { isScopeName, MAX_SCOPES, type OAuthScope, readScope } from '../../../core/oauth-server/oauth-scopes.ts'
 import type { OAuthScopeRow } from '../../../db/tables.ts'
 import { apiError } from '../../../errors.ts'
-import type { ManageDeps } from './manage-clients.ts'
 
 /** Members of a body, of which the schema has checked the JSON types alone. */
 export type GivenScope = { [Member in keyof OAuthScope]?: unknown }
@@ -23,13 +23,13 @@ export type ShownScope = OAuthScope &
   ({ origin: 'settings' } | { origin: 'admin_api'; created_at: string; updated_at: string })
 
 /** Lists the scopes of the settings, then those of the API by name. A name of the settings hides a row. */
-export async function listScopes({ config, db }: ManageDeps): Promise<ShownScope[]> {
+export async function listScopes({ config, db }: ClientDeps): Promise<ShownScope[]> {
   const fromSettings = config.oauthServer.scopes.map((scope) => ({ ...scope, origin: 'settings' as const }))
   const rows = await listOAuthScopes(db)
   return [...fromSettings, ...rows.filter(({ name }) => !ofSettings(config, name)).map(toShown)]
 }
 
-export async function findScope({ config, db }: ManageDeps, name: string): Promise<ShownScope> {
+export async function findScope({ config, db }: ClientDeps, name: string): Promise<ShownScope> {
   const fromSettings = ofSettings(config, name)
   if (fromSettings) return { ...fromSettings, origin: 'settings' }
   const row = isScopeName(name) ? await findOAuthScope(db, name) : undefined
@@ -37,7 +37,7 @@ export async function findScope({ config, db }: ManageDeps, name: string): Promi
 }
 
 export async function createScope(
-  deps: ManageDeps,
+  deps: ClientDeps,
   log: AuditLog,
   actor: Actor,
   given: GivenScope,
@@ -59,7 +59,7 @@ export async function createScope(
 
 /** Changes the given members; the name stays. */
 export async function updateScope(
-  deps: ManageDeps,
+  deps: ClientDeps,
   log: AuditLog,
   actor: Actor,
   { name, given }: { name: string; given: Omit<GivenScope, 'name'> },
@@ -78,7 +78,7 @@ export async function updateScope(
   })
 }
 
-export async function removeScope(deps: ManageDeps, log: AuditLog, actor: Actor, name: string): Promise<void> {
+export async function removeScope(deps: ClientDeps, log: AuditLog, actor: Actor, name: string): Promise<void> {
   requireOwn(deps, name)
   await deps.db.transaction().execute(async (trx) => {
     if (!(await deleteOAuthScope(trx, name))) noSuchScope()
@@ -90,7 +90,7 @@ const ofSettings = ({ oauthServer }: Pick<Config, 'oauthServer'>, name: string):
   oauthServer.scopes.find((scope) => scope.name === name)
 
 /** Throws for a name that no row can have, and for one of the settings. */
-function requireOwn({ config }: ManageDeps, name: string): void {
+function requireOwn({ config }: ClientDeps, name: string): void {
   if (!isScopeName(name)) noSuchScope()
   if (!ofSettings(config, name)) return
   throw apiError('validation_failed', { message: `${name} is a scope of OAUTH_SERVER_SCOPES` })

@@ -1,15 +1,10 @@
 import { type Static, Type } from 'typebox'
-import {
-  AUTH_METHODS,
-  CLIENT_TYPES,
-  type GivenMetadata,
-  GRANT_TYPES,
-} from '../../../core/oauth-server/client-metadata.ts'
-import type { OAuthClient } from '../../../db/tables.ts'
-import { UUID } from '../../../db/uuid.ts'
-import { apiError } from '../../../errors.ts'
-import { choiceOf } from '../../../http/bodies/shapes.ts'
-import type { ShownClient } from './manage-clients.ts'
+import { AUTH_METHODS, CLIENT_TYPES, type GivenMetadata, GRANT_TYPES } from '../../core/oauth-server/client-metadata.ts'
+import type { ShownClient } from '../../core/oauth-server/create-client.ts'
+import type { OAuthClient } from '../../db/tables.ts'
+import { UUID } from '../../db/uuid.ts'
+import { apiError } from '../../errors.ts'
+import { choiceOf } from './shapes.ts'
 
 const text = (description: string) => Type.Optional(Type.String({ description }))
 const texts = (description: string) => Type.Optional(Type.Array(Type.Unknown(), { description }))
@@ -49,9 +44,9 @@ export const ClientBody = Type.Object({
 
 export const CLEARABLE = ['jwks'] as const
 
-/** Picks the members above: no other one of a body reaches a row. */
-export const givenMembers = (body: Static<typeof ClientBody>): GivenMetadata =>
-  Object.fromEntries(Object.entries(body).filter(([name]) => Object.hasOwn(ClientBody.properties, name)))
+/** Picks the members of a schema: no other one of a body reaches a row. */
+export const givenMembers = ({ properties }: { properties: object }, body: object): GivenMetadata =>
+  Object.fromEntries(Object.entries(body).filter(([name]) => Object.hasOwn(properties, name)))
 
 export const ClientParams = Type.Object({ client_id: Type.String() })
 

@@ -1,0 +1,51 @@
+import { type Kysely, sql, type Transaction } from 'kysely'
+import type { DB } from '../../db/tables.ts'
+
+/** Registrations without an administrator, each kind of which is bounded. */
+export type Registration = 'dynamic' | 'metadata_document'
+
+/** Makes registrations of a kind wait for each other, so that each counts the others. */
+export const lockRegistrations = (trx: Transaction<DB>, kind: Registration) =>
+  sql`select pg_advisory_xact_lock(hashtextextended(${`oauth_clients ${kind}`}, 0))`.execute(trx)
+
+export async function countRegistrations(db: Kysely<DB>, kind: Registration): Promise<number> {
+  const { count } = await db
+    .selectFrom('oauth_clients')
+    .select(sql<number>`count(*)::integer`.as('count'))
+    .where('registration_type', '=', kind)
+    .executeTakeFirstOrThrow()
+  return count
+}
+
+/** Deletes the oldest ones that got no tokens since their registration before this time. Returns how many they were. */
+export async function deleteUnused(
+  trx: Transaction<DB>,
+  { kind, before, limit }: { kind: Registration; before: Date; limit: number },
+): Promise<number> {
+  const oldest = trx
+    .selectFrom('oauth_clients')
+    .select('id')
+    .where('registration_type', '=', kind)
+    .where('last_used_at', 'is', null)
+    .where('created_at', '<', before)
+    .orderBy('created_at')
+    .limit(limit)
+    .forUpdate()
+    .skipLocked()
+  const deleted = await trx.deleteFrom('oauth_clients').where('id', 'in', oldest).returning('id').execute()
+  return deleted.length
+}
+
+/** Deletes a batch of those without tokens since this time. */
+export async function deleteForgotten(db: Kysely<DB>, before: Date, limit: number): Promise<number> {
+  const forgotten = db
+    .selectFrom('oauth_clients')
+    .select('id')
+    .where('registration_type', '<>', 'manual')
+    .where(sql`coalesce(last_used_at, created_at)`, '<', before)
+    .limit(limit)
+    .forUpdate()
+    .skipLocked()
+  const deleted = await db.deleteFrom('oauth_clients').where('id', 'in', forgotten).returning('id').execute()
+  return deleted.length
+}
