@@ -41,7 +41,12 @@ create table {{prefix}}oauth_authorizations (
   aal text,
   -- SHA-256 of the code.
   code_hash bytea unique check (length(code_hash) = 32),
+  -- `error` of a denied request.
+  refusal text,
+  -- End of the code; of a denied request: end of its page.
   code_expires_at timestamptz,
+  -- First view of the page that posts the answer (form_post).
+  posted_at timestamptz,
   -- Session that the code gave: a second use ends it.
   given_session_id uuid,
   expires_at timestamptz not null,

@@ -52,6 +52,7 @@ const EXAMPLES = {
   'POST /admin/oauth/scopes': { name: 'reports:read', description: 'Read reports' },
   'PUT /admin/oauth/scopes/{name}': { description: 'Read monthly reports' },
   'POST /oauth/clients/register': { client_name: 'Reports', redirect_uris: ['http://127.0.0.1/callback'] },
+  'POST /oauth/authorizations/{authorization_id}/consent': { action: 'approve' },
   'POST /invite': { email: 'edsger@example.com', data: { name: 'Edsger' } },
   'POST /admin/webhooks': { url: 'https://app.example.com/events', events: ['user.*', 'session.created'] },
   'PUT /admin/webhooks/{webhook_id}': { enabled: false },

@@ -43,6 +43,9 @@ import { authorizeRoutes } from './flows/oauth/authorize.routes.ts'
 import { callbackRoutes } from './flows/oauth/callback.routes.ts'
 import { ownIdentitiesRoutes } from './flows/oauth/identities.routes.ts'
 import { providerTestsRoutes } from './flows/oauth/provider-tests.routes.ts'
+import { oauthAuthorizeRoutes } from './flows/oauth-server/authorize/authorize.routes.ts'
+import { oauthConsentRoutes } from './flows/oauth-server/authorize/consent.routes.ts'
+import { formPostRoutes } from './flows/oauth-server/authorize/form-post.routes.ts'
 import { registerRoutes } from './flows/oauth-server/register/register.routes.ts'
 import { passkeysRoutes } from './flows/passkeys/passkeys.routes.ts'
 import { passkeySignInRoutes } from './flows/passkeys/sign-in.routes.ts'
@@ -134,6 +137,8 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   await app.register(authorizeRoutes, { deps })
   await app.register(callbackRoutes, { deps })
   await app.register(registerRoutes, { deps })
+  await app.register(oauthAuthorizeRoutes, { deps })
+  await app.register(formPostRoutes, { deps })
   await app.register(absentFeatureRoutes, { caller: 'anyone' })
 
   // Pages for people; their files are also those of the pages behind mail links
@@ -167,6 +172,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     await scope.register(factorsRoutes, { deps })
     await scope.register(recoveryCodesRoutes, { deps })
     await scope.register(ownDevicesRoutes, { deps })
+    await scope.register(oauthConsentRoutes, { deps })
     await scope.register(absentFeatureRoutes, { caller: 'user' })
   })
 

@@ -43,7 +43,7 @@ import { jwtSettings, jwtVariables, jwtWarnings } from './config/jwt.ts'
 import { limitSettings, limitVariables } from './config/limits.ts'
 import { mailProblems, mailSettings, mailVariables, mailWarnings } from './config/mail.ts'
 import { clientRegistrationSettings, clientRegistrationVariables } from './config/oauth/client-registration.ts'
-import { oauthServerSettings, oauthServerVariables } from './config/oauth/oauth-server.ts'
+import { oauthServerProblems, oauthServerSettings, oauthServerVariables } from './config/oauth/oauth-server.ts'
 import {
   auditProblems,
   databaseVariables,
@@ -142,6 +142,7 @@ export function readConfig(
     ...auditProblems(values),
     ...hookProblems(values),
     ...webhookProblems(values),
+    ...oauthServerProblems(values),
     ...consoleProblems(values),
   ]
   const { values, warnings, given } = readVariables(all, 'AUTH_', environment, file, 'GOTRUE_', rulesBroken)

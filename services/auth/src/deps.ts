@@ -194,6 +194,8 @@ export async function makeDeps(
     /** Attempts of requests at their own messages; undefined where none waits for a hook. */
     firstAttempts: createFirstAttempts({ db, log, now, encryption, hooks, config, random: processValues.random }),
     web3NonceKey: deriveKey(config.jwt.secret, 'web3-nonce'),
+    /** Makes the codes of the OAuth server. */
+    oauthCodeKey: deriveKey(config.jwt.secret, 'oauth-code'),
     passkeyChallengeKey: deriveKey(config.jwt.secret, 'passkey-challenge'),
     /** Numbers of the console's overview. */
     statistics: createStatistics({ db, queue, log, ...processValues, config }),

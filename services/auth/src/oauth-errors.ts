@@ -11,6 +11,7 @@ export const oauthErrorCatalogue = {
   unauthorized_client: { status: 400, message: 'The client may not use this grant type' },
   unsupported_grant_type: { status: 400, message: 'Unsupported grant type' },
   unsupported_response_type: { status: 400, message: 'only response_type=code is supported' },
+  request_not_supported: { status: 400, message: 'Request objects are not supported' },
   invalid_scope: { status: 400, message: 'A scope is unknown or not permitted' },
   invalid_target: { status: 400, message: 'A resource is unknown or not permitted' },
   access_denied: { status: 400, message: 'The request was denied' },

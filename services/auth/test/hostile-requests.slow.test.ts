@@ -22,6 +22,7 @@ const TEST_WITHIN_MS = RUNS * 32_000
 
 const FAMILIES = [
   ...['service', 'sign-up', 'verify', 'sign-in', 'external sign-in', 'passkeys', 'account', 'second factors', 'admin'],
+  'OAuth server',
 ]
 
 /** Endpoints that no request made up can get to do what it asks; they get one round. */

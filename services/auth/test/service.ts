@@ -83,6 +83,8 @@ function settingsFor(databaseUrl: string, settings: Record<string, string> = {})
     AUTH_SMTP_PORT: '1',
     AUTH_SMTP_ADMIN_EMAIL: 'auth@site.example',
     AUTH_JWT_AUDIENCES: 'other',
+    // Without hosted pages an enabled OAuth server needs a consent page.
+    AUTH_OAUTH_SERVER_AUTHORIZATION_PATH: '/consent',
     AUTH_MIGRATE_ON_START: 'false',
     AUTH_PASSWORD_HASH_MEMORY_KIB: '64',
     AUTH_LOG_LEVEL: 'fatal',

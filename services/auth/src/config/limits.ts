@@ -23,7 +23,7 @@ export const limitVariables = {
     parseRate,
   ),
   RATE_LIMIT_TOKEN_REFRESH: integer(
-    'POST /token, GET /authorize and /callback calls per address and 5 minutes, each counted apart.',
+    'POST /token, GET /authorize, /callback and /oauth/authorize calls per address and 5 minutes, each counted apart.',
     { default: '150', min: 1 },
   ),
   RATE_LIMIT_VERIFY: integer('/verify calls per address and 5 minutes.', { default: '30', min: 1 }),

@@ -522,8 +522,16 @@ interface OAuthAuthorizationsTable extends OAuthRequestColumns {
   /** pushed: not begun by a browser yet. */
   status: 'pushed' | 'pending' | 'approved' | 'denied'
   code_hash: Buffer | null
+  /** `error` of a denied request. */
+  refusal: string | null
+  /** End of the code; of a denied request: end of its page. */
   code_expires_at: MaybeTime
+  /** First view of the page that posts the answer (form_post). */
+  posted_at: MaybeTime
 }
+
+/** A request of an application. */
+export type OAuthAuthorization = Selectable<OAuthAuthorizationsTable>
 
 interface OAuthConsentsTable {
   user_id: string

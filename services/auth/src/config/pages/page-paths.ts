@@ -9,3 +9,6 @@ export const FACTORS_PATH = `${ACCOUNT_PATH}/factors`
 
 /** Page between the link of a mail and its effect, for links that lead back to our pages. */
 export const CONFIRM_PATH = '/ui/confirm'
+
+/** Page on which a user answers the request of an application. */
+export const CONSENT_PATH = '/ui/consent'

@@ -32,6 +32,8 @@ export const LOG_TYPES = {
   webhooks_replayed: 'team',
   mail_sample_sent: 'team',
   provider_tested: 'team',
+  oauth_authorization_approved: 'token',
+  oauth_authorization_denied: 'token',
   token_refreshed: 'token',
   token_reuse_detected: 'token',
   /** Token used after its reuse interval by the client that has the next one. */

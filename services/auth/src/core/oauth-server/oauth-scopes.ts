@@ -1,11 +1,23 @@
 // Clients and scopes of the OAuth server (contract/auth-oauth-server.md): their rows and rules. The rule:
 // text of a client is stored and compared as given. The API is in flows/admin/oauth.
 
-/** Scopes of this service: they open its endpoints or describe the user. */
-export const STANDARD_SCOPES: readonly string[] = [
-  ...['openid', 'email', 'phone', 'profile', 'offline_access', 'account:read', 'account:write'],
-  ...['users:read', 'users:write', 'audit:read', 'messages:read', 'messages:write'],
-]
+/** Scopes of this service, which open its endpoints or describe the user, in words for users. */
+export const STANDARD_DESCRIPTIONS: Readonly<Record<string, string>> = {
+  openid: 'Recognize you',
+  email: 'See your e-mail address',
+  phone: 'See your phone number',
+  profile: 'See your name and picture',
+  offline_access: 'Stay signed in while you are away',
+  'account:read': 'See your account',
+  'account:write': 'Change your profile',
+  'users:read': 'See all users',
+  'users:write': 'Change users',
+  'audit:read': 'See the audit log',
+  'messages:read': 'See messages to users',
+  'messages:write': 'Send messages again',
+}
+
+export const STANDARD_SCOPES: readonly string[] = Object.keys(STANDARD_DESCRIPTIONS)
 
 /** Scopes of clients whose registration names none, and the most that one without an administrator gets. */
 export const USUAL_SCOPES: readonly string[] = ['openid', 'email', 'phone', 'profile', 'offline_access']

@@ -1,7 +1,7 @@
 /** Schemes whose addresses run script or show local content in a browser. */
 const FORBIDDEN = ['javascript', 'data', 'file', 'vbscript', 'about', 'blob']
 
-const LOOPBACK = ['localhost', '127.0.0.1', '[::1]']
+export const LOOPBACK = ['localhost', '127.0.0.1', '[::1]']
 
 export const MAX_ADDRESS = 2048
 
@@ -38,4 +38,21 @@ function hostFault(address: string): string | undefined {
   if (protocol === 'http:' && !LOOPBACK.includes(hostname))
     return 'must be https, or http on localhost, 127.0.0.1 or ::1'
   return undefined
+}
+
+/**
+ * Whether a request may name this address: a registered one letter by letter, on loopback with any port. A native
+ * application gets a new one each time (RFC 8252, section 7.3).
+ */
+export function isRegisteredRedirect(registered: readonly string[], address: string): boolean {
+  if (registered.includes(address)) return true
+  const given = withoutPort(address)
+  return given !== undefined && registered.some((each) => withoutPort(each) === given)
+}
+
+/** A loopback address without its port; undefined for any other. */
+function withoutPort(address: string): string | undefined {
+  const [, host, rest = ''] =
+    /^(http:\/\/(?:localhost|127\.0\.0\.1|\[::1\]))(?::\d{1,5})?([/?].*)?$/.exec(address) ?? []
+  return host && host + rest
 }

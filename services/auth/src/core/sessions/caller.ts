@@ -27,6 +27,8 @@ export interface LockedSession {
   amr: AmrEntry[]
   factor_id: string | null
   refresh_counter: number
+  /** Application of the session; null: the user's own. */
+  oauth_client_id: string | null
 }
 
 /**

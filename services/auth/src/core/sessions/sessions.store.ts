@@ -252,7 +252,7 @@ export function listSessions(db: Kysely<DB>, userId: string, limit: number, afte
 export function lockSession(trx: Transaction<DB>, id: string) {
   return trx
     .selectFrom('sessions')
-    .select(['aal', 'amr', 'factor_id', 'refresh_counter'])
+    .select(['aal', 'amr', 'factor_id', 'refresh_counter', 'oauth_client_id'])
     .where('id', '=', id)
     .forUpdate()
     .executeTakeFirst()

@@ -1,7 +1,7 @@
 // The frame of every page: the operator's name and logo, one card, a link to help. The policy is that of
 // @services/common/pages/document: files of this service, nothing inline.
 import { type Html, html } from '@services/common/html'
-import { KIT_STYLES, PAGE_HEADERS, strictDocument } from '@services/common/pages/document'
+import { KIT_STYLES, PAGE_HEADERS, PAGE_POLICY, strictDocument } from '@services/common/pages/document'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../../config.ts'
 import type { Language } from '../../words/language.ts'
@@ -22,6 +22,8 @@ export interface ShownPage {
   isWide?: boolean
   /** True for a page whose own address is a secret, which links to this service must not reveal either. */
   hidesAddress?: boolean
+  /** True for a page whose form leads to an application, which may redirect the browser to any origin. */
+  postsElsewhere?: boolean
 }
 
 /** Path of this service in the addresses that browsers use, without a slash at its end. */
@@ -33,7 +35,7 @@ export function showPage(
   config: Pick<Config, 'pages' | 'server'>,
   request: FastifyRequest,
   reply: FastifyReply,
-  { language, title, body, scripts = [], head, isWide = false, hidesAddress = false }: ShownPage,
+  { language, title, body, scripts = [], head, isWide = false, hidesAddress = false, postsElsewhere }: ShownPage,
 ): FastifyReply {
   const { name, logo, supportUrl } = config.pages
   const path = publicPath(request, config)
@@ -49,6 +51,10 @@ ${body}</main>
     styles: [...KIT_STYLES, 'brand.css'].map(address),
     scripts: scripts.map(address),
   })
-  const headers = { ...PAGE_HEADERS, ...(hidesAddress && { 'referrer-policy': 'no-referrer' }) }
+  const headers = {
+    ...PAGE_HEADERS,
+    ...(hidesAddress && { 'referrer-policy': 'no-referrer' }),
+    ...(postsElsewhere && { 'content-security-policy': PAGE_POLICY.replace("form-action 'self'", 'form-action *') }),
+  }
   return reply.headers(headers).type('text/html; charset=utf-8').send(document)
 }

@@ -1,0 +1,37 @@
+import type { Aal, AmrEntry, OAuthAuthorization } from '../../../db/tables.ts'
+import { apiError } from '../../../errors.ts'
+import { TRUSTED_DEVICE } from '../../amr/second-methods.ts'
+
+type Demands = Pick<OAuthAuthorization, 'prompt' | 'max_age' | 'acr_values' | 'created_at'>
+
+export interface ProvenSession {
+  aal: Aal
+  amr: readonly AmrEntry[]
+}
+
+/** Values of `acr`, from the lowest. */
+export const LEVELS: readonly Aal[] = ['aal1', 'aal2', 'aal3']
+
+export const asksFor = ({ prompt }: Pick<Demands, 'prompt'>, what: string): boolean =>
+  prompt?.split(' ').includes(what) ?? false
+
+/** Returns the time of the newest proof: a trusted device proves nothing anew, and anonymous users have none. */
+export function provenAt({ amr }: Pick<ProvenSession, 'amr'>): Date {
+  const proofs = amr.filter(({ method }) => method !== TRUSTED_DEVICE && method !== 'anonymous')
+  return new Date(Math.max(0, ...proofs.map(({ timestamp }) => timestamp)) * 1000)
+}
+
+/**
+ * Throws unless the session is what the request asks for: insufficient_aal (acr_values), reauthentication_needed
+ * (prompt=login, max_age). A proof that is newer than the request satisfies every age.
+ */
+export function requireDemandedProof(request: Demands, session: ProvenSession, now: Date): void {
+  const levels = (request.acr_values ?? '').split(' ').map((value) => LEVELS.indexOf(value as Aal))
+  const lowest = Math.min(...levels.filter((level) => level >= 0))
+  if (Number.isFinite(lowest) && LEVELS.indexOf(session.aal) < lowest) throw apiError('insufficient_aal')
+  const proven = provenAt(session)
+  if (proven > request.created_at) return
+  const isOld = request.max_age !== null && proven.getTime() + request.max_age * 1000 < now.getTime()
+  if (!isOld && !asksFor(request, 'login')) return
+  throw apiError('reauthentication_needed', { status: 403, message: 'This request requires a new sign-in' })
+}

@@ -1,0 +1,163 @@
+// Endpoint at which applications begin: GET and POST /oauth/authorize. The rule: until client and redirect address are
+// proven, failures are answered here, and all later ones go back to the application. Consent: consent.routes.ts.
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { ApiError } from '@services/common/errors'
+import { inDocument } from '@services/common/http/route-schema'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { CONSENT_PATH } from '../../../config/pages/page-paths.ts'
+import type { Config } from '../../../config.ts'
+import { answerParameters } from '../../../core/oauth-server/authorizations/answer-address.ts'
+import { newRequestId } from '../../../core/oauth-server/authorizations/authorization-code.ts'
+import { insertAuthorization } from '../../../core/oauth-server/authorizations/authorizations.store.ts'
+import {
+  type GivenParameters,
+  type RequestTarget,
+  readRequest,
+  readTarget,
+  responseModeOf,
+} from '../../../core/oauth-server/authorizations/read-request.ts'
+import { withQuery } from '../../../core/redirects/redirect-url.ts'
+import type { Deps } from '../../../deps.ts'
+import { acceptForms } from '../../../http/bodies/form-body.ts'
+import { describe, nameOf } from '../../../http/bodies/oauth-form.ts'
+import { errorResponses, HtmlPage, Redirect } from '../../../http/bodies/shapes.ts'
+import { requireOAuthServer } from '../../../http/caller/require-oauth-server.ts'
+import { answerByRedirect, type PageAnswer } from '../../../http/pages/answer-by-redirect.ts'
+import { acceptLanguageOf } from '../../../http/pages/mail-context.ts'
+import type { Redirection } from '../../../http/pages/send-to.ts'
+import { oauthError } from '../../../oauth-errors.ts'
+import { postingPage } from './posting-page.ts'
+
+const parameter = (description: string) =>
+  Type.Optional(
+    Type.Union(
+      [Type.String(), Type.Array(Type.String())],
+      inDocument({ type: 'string', anyOf: undefined, description }),
+    ),
+  )
+
+/** Parameters of a request; unknown ones are ignored (RFC 6749, section 3.1). */
+export const AuthorizationParameters = Type.Object(
+  {
+    client_id: parameter('Id of the client. Required.'),
+    redirect_uri: parameter('Registered address of the client, on loopback with any port. Required.'),
+    response_type: parameter('`code`.'),
+    response_mode: parameter('`query` or `form_post`.'),
+    scope: parameter('Scopes, separated by spaces; the default ones if absent.'),
+    state: parameter('Text that comes back, up to 4096 characters.'),
+    nonce: parameter('Text for the id_token, up to 255 characters.'),
+    resource: Type.Optional(
+      Type.Union([Type.String(), Type.Array(Type.String())], {
+        description: 'Resources (RFC 8707) that the tokens are for; the parameter may be repeated.',
+      }),
+    ),
+    code_challenge: parameter('SHA-256 of the verifier in base64url (RFC 7636). Required.'),
+    code_challenge_method: parameter('`S256`. Required.'),
+    dpop_jkt: parameter('Thumbprint of the key that the code is bound to (RFC 9449).'),
+    prompt: parameter('`none`, or of `login`, `consent`, `select_account`.'),
+    max_age: parameter('Seconds since the last proof of the user, at most.'),
+    login_hint: parameter('Address of the user, up to 320 characters.'),
+    acr_values: parameter('`aal1` or `aal2`.'),
+  },
+  { additionalProperties: Type.Unknown() },
+)
+
+export const oauthAuthorizeRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+  requireOAuthServer(app, deps.config)
+  acceptForms(app)
+
+  async function authorize(request: FastifyRequest, reply: FastifyReply, given: GivenParameters, status: 302 | 303) {
+    await deps.limits.byAddress(request, 'oauthAuthorize')
+    const target = await readTarget(deps, given)
+    const refuse = (error: ApiError): Redirection => ({ location: refusalAddress(deps, target, given, error), status })
+    return answerByRedirect(deps.config, request, reply, {
+      steps: () =>
+        begin(deps, target, given, status).catch((error: unknown) => {
+          if (error instanceof ApiError && isPosted(given, target))
+            return refusalPage(deps, request, target, given, error)
+          throw error
+        }),
+      failed: refuse,
+    })
+  }
+
+  app.route({
+    method: 'GET',
+    url: '/oauth/authorize',
+    exposeHeadRoute: false,
+    schema: {
+      operationId: 'authorizeClient',
+      tags: ['OAuth server'],
+      summary: 'Sends the browser to the consent page, which sends it back to the application',
+      querystring: AuthorizationParameters,
+      response: { 200: HtmlPage, 302: Redirect, ...errorResponses(400, 404, 429) },
+    },
+    handler: (request, reply) => authorize(request, reply, request.query as GivenParameters, 302),
+  })
+
+  app.route({
+    method: 'POST',
+    url: '/oauth/authorize',
+    schema: {
+      operationId: 'authorizeClientByForm',
+      tags: ['OAuth server'],
+      summary: 'The same by a form, for long requests',
+      consumes: ['application/x-www-form-urlencoded'],
+      body: AuthorizationParameters,
+      response: { 200: HtmlPage, 303: Redirect, ...errorResponses(400, 404, 413, 429) },
+    },
+    handler: (request, reply) => authorize(request, reply, request.body as GivenParameters, 303),
+  })
+}
+
+/** Stores the request and leads to the page that asks the user. */
+async function begin(
+  deps: Deps,
+  target: RequestTarget,
+  given: GivenParameters,
+  status: 302 | 303,
+): Promise<Redirection | PageAnswer> {
+  const { config } = deps
+  const read = await readRequest(deps, target, given)
+  // Our own pages alone have the user's session.
+  if (read.prompt === 'none' && config.oauthServer.consentPath !== undefined) throw oauthError('interaction_required')
+  const id = newRequestId(deps.random)
+  const now = deps.now()
+  await insertAuthorization(deps.db, {
+    ...{ id, client_id: target.client.id, redirect_uri: target.redirectUri, status: 'pending', ...read },
+    expires_at: new Date(now.getTime() + config.oauthServer.requestSeconds * 1000),
+    created_at: now,
+  })
+  return { location: withQuery(consentPage(config), { authorization_id: id }), status }
+}
+
+/** Returns the page that asks the user: the application's own at SITE_URL, else the hosted one. */
+const consentPage = ({ oauthServer: { consentPath }, server, siteUrl }: Config): string =>
+  consentPath === undefined ? server.externalUrl + CONSENT_PATH : siteUrl.replace(/\/+$/, '') + consentPath
+
+const stateOf = ({ state }: GivenParameters): string | null => (typeof state === 'string' && state ? state : null)
+
+const refusalOf = (deps: Deps, given: GivenParameters, error: ApiError) =>
+  answerParameters(deps, stateOf(given), { error: nameOf(error), error_description: describe(error) })
+
+const refusalAddress = (deps: Deps, { redirectUri }: RequestTarget, given: GivenParameters, error: ApiError) =>
+  withQuery(redirectUri, refusalOf(deps, given, error))
+
+function refusalPage(
+  deps: Deps,
+  request: FastifyRequest,
+  { redirectUri }: RequestTarget,
+  given: GivenParameters,
+  error: ApiError,
+): PageAnswer {
+  return { page: postingPage(deps.config, acceptLanguageOf(request), redirectUri, refusalOf(deps, given, error)) }
+}
+
+function isPosted(given: GivenParameters, { redirectUri }: RequestTarget): boolean {
+  try {
+    return responseModeOf(given, redirectUri) === 'form_post'
+  } catch {
+    return false
+  }
+}
