@@ -9,6 +9,8 @@ let service: TestService
 beforeAll(async () => {
   service = await startTestService()
   await service.signedIn('reader@example.com', 'correct horse')
+  // An export leaves the last minute out.
+  await service.deps.pool.query(`update audit_log_entries set created_at = '2020-01-01'`)
 })
 afterAll(() => service.close())
 
@@ -18,22 +20,21 @@ const run = (line: string) =>
     processEnvironment({ AUTH_DATABASE_URL: service.deps.config.database.url, AUTH_LOG_LEVEL: 'fatal' }),
   )
 
+// One of each way to write: a result alone, notes beside it, after a change, and line by line.
 test.for([
-  ...['version', 'config check', 'config table', 'migrate', 'migrate status', 'keys generate', 'tokens admin'],
-  ...['users list', 'users show reader@example.com', 'users export'],
-  ...['users create --email other@example.com', 'users ban reader@example.com --for 1h', 'mail preview recovery'],
+  ...['version', 'config check', 'keys generate', 'users create --email other@example.com'],
+  ...['users list', 'users export', 'audit export'],
 ])('%s ends with the code of a broken pipe, without an error', async (line) => {
   const { code, stderr } = await run(line)
   expect(code).toBe(141)
   // Notes beside the result stay.
-  expect(stderr).toMatch(/^$|^This is the whole value|^It may do everything/)
+  expect(stderr).toMatch(/^$|^This is the whole value/)
 })
 
 test('one that prints nothing succeeds', async () => {
   expect(await run('messages list')).toEqual({ code: 0, stderr: '' })
 })
 
-// One function prints all help, whatever the command.
-test.for(['users export --help', '--help'])('so does %s', async (line) => {
-  expect(await run(line)).toEqual({ code: 141, stderr: '' })
+test('so does the help', async () => {
+  expect(await run('--help')).toEqual({ code: 141, stderr: '' })
 })

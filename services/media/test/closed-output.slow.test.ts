@@ -2,7 +2,6 @@
 import { programOf } from '@services/common/testing/run/program'
 import { runWithoutReader } from '@services/common/testing/run/without-reader'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { commands } from '../src/commands.ts'
 import { gif } from './gif-bytes.ts'
 import { idIn, settingsOf, startTestService, type TestService } from './service.ts'
 
@@ -17,39 +16,18 @@ afterAll(() => service.close())
 const run = (line: string) =>
   runWithoutReader([process.execPath, programOf('media', 'cli'), ...line.split(' ')], {
     ...settingsOf(service.deps.config.database.url, service.blobsDir),
-    MEDIA_VARIANT_KEY: 'a-key-of-variants',
   })
 
-/** Line of each command that prints a result and ends by itself; `{clip}` and `{token}` stand for ids. */
-const LINES: Record<string, string> = {
-  ...Object.fromEntries(
-    ['config check', 'config table', 'version', 'migrate', 'migrate status'].map((name) => [name, name]),
-  ),
-  ...Object.fromEntries(['tokens create', 'tokens list', 'tokens usage', 'clips list'].map((name) => [name, name])),
-  'tokens update': 'tokens update {token} --name other',
-  'tokens revoke': 'tokens revoke {token}',
-  'clips show': 'clips show {clip}',
-  'clips hide': 'clips hide {clip}',
-  'clips unhide': 'clips unhide {clip}',
-  'clips delete': 'clips delete {clip} --yes',
-  'blobs check': 'blobs check',
-  'variants sign': 'variants sign w:32 {clip}.webp',
-  'audit list': 'audit list',
-}
-const SERVES = ['serve', 'worker']
-
-test('every command has a line below, or serves', () => {
-  const names = commands.map(({ name }) => name)
-  expect(names.toSorted()).toEqual([...Object.keys(LINES), ...SERVES].toSorted())
-})
-
-test.for(Object.values(LINES))('%s ends with the code of a broken pipe, without an error', async (line) => {
-  const token = line.includes('{token}') ? (await service.newToken()).id : ''
-  const { code, stderr } = await run(line.replace('{clip}', id).replace('{token}', token))
-  expect(code).toBe(141)
-  // Notes beside the result stay.
-  expect(stderr).toMatch(/^$|^Token \S+ \(unnamed\) may .*\n$/)
-})
+// One of each way to write: a result alone, notes beside it, of a clip, after a change, and line by line.
+test.for(['version', 'tokens create', 'clips show {clip}', 'clips delete {clip} --yes', 'blobs check'])(
+  '%s ends with the code of a broken pipe, without an error',
+  async (line) => {
+    const { code, stderr } = await run(line.replace('{clip}', id))
+    expect(code).toBe(141)
+    // Notes beside the result stay.
+    expect(stderr).toMatch(/^$|^Token \S+ \(unnamed\) may .*\n$/)
+  },
+)
 
 test('so does the help', async () => {
   expect(await run('--help')).toEqual({ code: 141, stderr: '' })
