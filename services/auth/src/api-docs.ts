@@ -47,6 +47,7 @@ const EXAMPLES = {
     ...{ client_id: 'our-application', client_secret: 'its-secret', scopes: ['openid', 'email'] },
   },
   'PUT /admin/custom-providers/{identifier}': { enabled: false },
+  'POST /oauth/revoke': { token: 'a-refresh-token', client_id: '00000000-0000-4000-8000-000000000000' },
   'POST /admin/oauth/clients': { client_name: 'Reports', redirect_uris: ['https://reports.example.com/callback'] },
   'PUT /admin/oauth/clients/{client_id}': { client_name: 'Monthly reports' },
   'POST /admin/oauth/scopes': { name: 'reports:read', description: 'Read reports' },

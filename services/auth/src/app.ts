@@ -47,6 +47,7 @@ import { oauthAuthorizeRoutes } from './flows/oauth-server/authorize/authorize.r
 import { oauthConsentRoutes } from './flows/oauth-server/authorize/consent.routes.ts'
 import { formPostRoutes } from './flows/oauth-server/authorize/form-post.routes.ts'
 import { registerRoutes } from './flows/oauth-server/register/register.routes.ts'
+import { revokeRoutes } from './flows/oauth-server/token/revoke.routes.ts'
 import { passkeysRoutes } from './flows/passkeys/passkeys.routes.ts'
 import { passkeySignInRoutes } from './flows/passkeys/sign-in.routes.ts'
 import { passkeySignUpRoutes } from './flows/passkeys/sign-up.routes.ts'
@@ -63,10 +64,13 @@ import { web3NonceRoutes } from './flows/web3/nonce.routes.ts'
 import { withoutBasePath } from './http/base-path.ts'
 import { errorAnswers } from './http/bodies/error-bodies.ts'
 import { acceptJsonBodies } from './http/bodies/json-body.ts'
+import { acceptOAuthForms } from './http/bodies/oauth-body.ts'
+import { answerInOAuthForm } from './http/bodies/oauth-form.ts'
 import { PAGE_HEADERS } from './http/bodies/paging.ts'
 import { requireAdmin } from './http/caller/admin-only.ts'
 import { requireUser } from './http/caller/authenticate.ts'
 import { refuseDisabledPasskeys, requirePasskeys } from './http/caller/passkeys-only.ts'
+import { requireOAuthServer } from './http/caller/require-oauth-server.ts'
 import { requireSubject } from './http/caller/subject.ts'
 import { DEVICE_HEADERS, DEVICE_TOKEN } from './http/caller/trusted-device.ts'
 import { clientOf } from './http/limits/client.ts'
@@ -147,6 +151,14 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     const { hostedPages } = await import('./flows/pages/pages.routes.ts')
     await app.register(hostedPages, { deps, prefix: '/ui' })
   }
+
+  // Applications, as clients of the OAuth server
+  await app.register(async (scope) => {
+    requireOAuthServer(scope, config)
+    answerInOAuthForm(scope)
+    acceptOAuthForms(scope)
+    await scope.register(revokeRoutes, { deps })
+  })
 
   // Passkeys: while they are disabled, no path of theirs checks a token
   await app.register(async (scope) => {

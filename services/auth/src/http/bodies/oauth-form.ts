@@ -10,10 +10,14 @@ export const answerInOAuthForm = (app: FastifyInstance): void => answerFailures(
 
 const oauthAnswers: ErrorAnswers = {
   common: errorAnswers.common,
-  form: (error, _requestId, sent) => ({
-    headers: challenge(error, sent.authorization),
-    body: { error: nameOf(error), error_description: describe(error), ...error.details },
-  }),
+  form: (error, requestId, sent) =>
+    // A disabled server is none yet.
+    error.code === 'feature_disabled'
+      ? errorAnswers.form(error, requestId, sent)
+      : {
+          headers: challenge(error, sent.authorization),
+          body: { error: nameOf(error), error_description: describe(error), ...error.details },
+        },
 }
 
 const isOAuthCode = (code: string): code is OAuthErrorCode => code in oauthErrorCatalogue

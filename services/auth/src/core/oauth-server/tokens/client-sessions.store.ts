@@ -1,0 +1,11 @@
+import type { Kysely } from 'kysely'
+import type { DB } from '../../../db/tables.ts'
+
+/** Finds the user of a client's session; undefined for sessions of others. */
+export async function findUserOfClientSession(
+  db: Kysely<DB>,
+  { id, clientId }: { id: string; clientId: string },
+): Promise<string | undefined> {
+  const session = db.selectFrom('sessions').select('user_id').where('id', '=', id)
+  return (await session.where('oauth_client_id', '=', clientId).executeTakeFirst())?.user_id
+}
