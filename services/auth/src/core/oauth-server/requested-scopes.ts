@@ -5,7 +5,7 @@ import { STANDARD_SCOPES } from './oauth-scopes.ts'
 import { listOwnScopes, type ScopeDeps } from './own-scopes.ts'
 
 /** Scopes that a client without `scope` in its registration may ask for. */
-const USUAL_SCOPES: readonly string[] = ['openid', 'email', 'phone', 'profile', 'offline_access']
+export const USUAL_SCOPES: readonly string[] = ['openid', 'email', 'phone', 'profile', 'offline_access']
 
 const MAX_SCOPE = 4096
 

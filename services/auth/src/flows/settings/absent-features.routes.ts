@@ -11,7 +11,6 @@ const saml = () => apiError('saml_provider_disabled')
 const ABSENT = {
   anyone: {
     '/sso': saml,
-    '/.well-known/oauth-authorization-server': oauthServer,
     '/scim': () => apiError('feature_disabled', { message: 'SCIM server is disabled' }),
   },
   user: { '/user/oauth': oauthServer },

@@ -1,27 +1,14 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import type { Deps } from '../../deps.ts'
 import { errorResponses } from '../../http/bodies/shapes.ts'
+import { requireOAuthServer } from '../../http/caller/require-oauth-server.ts'
+import { type DiscoveryDeps, DiscoveryDocument, discoveryDocument } from './discovery.ts'
 
 /** Time verifiers may cache the set. A new key has to be published at least as long before it signs. */
 const CACHE_SECONDS = 600
 
-type JwksDeps = Pick<Deps, 'keys' | 'config'>
-
-const OpenidConfiguration = Type.Object(
-  {
-    issuer: Type.String({ description: '`iss` of access tokens.' }),
-    jwks_uri: Type.String(),
-    id_token_signing_alg_values_supported: Type.Array(Type.String(), {
-      description: 'Signature algorithms of tokens.',
-    }),
-    subject_types_supported: Type.Array(Type.String()),
-    claims_supported: Type.Array(Type.String()),
-  },
-  { title: 'OpenidConfiguration' },
-)
-
-export const jwksRoutes: FastifyPluginAsyncTypebox<JwksDeps> = async (app, deps) => {
+export const jwksRoutes: FastifyPluginAsyncTypebox<DiscoveryDeps> = async (app, deps) => {
+  const { config } = deps
   app.addHook('onSend', async (_request, reply) => {
     if (reply.statusCode === 200) reply.header('cache-control', `public, max-age=${CACHE_SECONDS}`)
   })
@@ -41,32 +28,45 @@ export const jwksRoutes: FastifyPluginAsyncTypebox<JwksDeps> = async (app, deps)
     handler: async () => ({ keys: deps.keys.publicJwks }),
   })
 
+  let document: DiscoveryDocument | undefined
+  const discover = async () => {
+    document ??= discoveryDocument(deps, (method, url) => app.hasRoute({ method, url }))
+    return document
+  }
+  const schema = { tags: ['service'], response: { 200: DiscoveryDocument, ...errorResponses() } }
+
   app.route({
     method: 'GET',
-    url: '/.well-known/openid-configuration',
+    url: OPENID_PATH,
     schema: {
+      ...schema,
       operationId: 'getOpenidConfiguration',
-      tags: ['service'],
-      summary: 'Issuer and keys for verifiers of access tokens (OpenID Connect Discovery)',
-      response: { 200: OpenidConfiguration, ...errorResponses() },
+      summary: 'Issuer, keys and endpoints (OpenID Connect Discovery)',
     },
-    handler: async () => openidConfiguration(deps),
+    handler: discover,
+  })
+
+  await app.register(async (scope) => {
+    requireOAuthServer(scope, config)
+    scope.route({
+      method: 'GET',
+      url: OAUTH_PATH,
+      schema: {
+        ...schema,
+        response: { ...schema.response, ...errorResponses(404) },
+        operationId: 'getOauthAuthorizationServer',
+        summary: 'The same for clients of OAuth (RFC 8414)',
+      },
+      handler: discover,
+    })
+    const { pathname } = new URL(config.server.externalUrl)
+    if (pathname === '/') return
+    // Clients put the path of an issuer behind the name of the document (RFC 8414, section 3.1).
+    for (const path of [OPENID_PATH, OAUTH_PATH]) {
+      scope.route({ method: 'GET', url: path + pathname, schema: { hide: true }, handler: discover })
+    }
   })
 }
 
-/**
- * Lists no endpoint of an authorization server: this is none. The keys are below the external URL; the issuer is any
- * name.
- */
-function openidConfiguration({ keys, config: { jwt, server } }: JwksDeps) {
-  const published = keys.publicJwks.map(({ alg }) => String(alg))
-  return {
-    issuer: jwt.issuer,
-    jwks_uri: `${server.externalUrl}/.well-known/jwks.json`,
-    id_token_signing_alg_values_supported: [...new Set([keys.alg, ...published])],
-    subject_types_supported: ['public'],
-    claims_supported: CLAIMS,
-  }
-}
-
-const CLAIMS = ['iss', 'sub', 'aud', 'exp', 'iat', 'jti', 'role', 'email', 'phone', 'session_id', 'aal', 'amr']
+const OPENID_PATH = '/.well-known/openid-configuration'
+const OAUTH_PATH = '/.well-known/oauth-authorization-server'
