@@ -1,0 +1,70 @@
+// An application of others, as its developers write it: it knows the issuer, its id and its secret. The user beside it
+// answers at the consent page.
+import { expect } from 'vitest'
+import { decide, oauthSettings, registered, view } from '../../src/flows/oauth-server/testing/applications.ts'
+import { locationOf, queryOf, type SignedIn, startTestService, type TestService } from '../service.ts'
+
+export const ISSUER = 'https://auth.example'
+export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
+
+/** Resources that exist beside the service. */
+export const API = 'https://api.example/v1'
+export const MCP_SERVER = 'https://mcp.example/mcp'
+
+export const ALL_SCOPES = 'openid profile email phone offline_access'
+
+/** A service that is an OAuth server for all kinds of clients, with hosted pages and a consent page of its own. */
+export const startOAuthServer = async (settings: Record<string, string> = {}, machineNow?: () => Date) =>
+  startTestService(
+    {
+      ...(await oauthSettings()),
+      AUTH_HOSTED_PAGES_ENABLED: 'true',
+      AUTH_OAUTH_SERVER_RESOURCES: `${API},${MCP_SERVER}`,
+      AUTH_OAUTH_SERVER_ALLOW_DYNAMIC_REGISTRATION: 'true',
+      AUTH_RATE_LIMIT_TOKEN_REFRESH: '100000',
+      ...settings,
+    },
+    undefined,
+    machineNow,
+  )
+
+export interface Application {
+  id: string
+  secret: string | undefined
+  /** Headers by which a confidential client authenticates with its secret. */
+  headers: Record<string, string>
+  /** Fields of a token request by which a public client names itself. */
+  fields: Record<string, string>
+}
+
+/** Registers a confidential client, or a public one with `token_endpoint_auth_method: 'none'`. */
+export async function application(service: TestService, client: object = {}): Promise<Application> {
+  const { clientId: id, secret } = await registered(service, client)
+  const basic = Buffer.from(`${id}:${secret}`).toString('base64')
+  return {
+    ...{ id, secret },
+    headers: secret === undefined ? {} : { authorization: `Basic ${basic}` },
+    fields: secret === undefined ? { client_id: id } : {},
+  }
+}
+
+export const publicApplication = (service: TestService, client: object = {}) =>
+  application(service, { token_endpoint_auth_method: 'none', ...client })
+
+/** Sends a user to the address of a request, as a browser would; the address that the answer leads to. */
+export async function answer(
+  service: TestService,
+  user: Pick<SignedIn, 'auth'>,
+  request: string | URL,
+  action: 'approve' | 'deny' = 'approve',
+): Promise<URL> {
+  const { pathname, search } = new URL(request, ISSUER)
+  const begun = await service.get(pathname + search)
+  expect(begun.status, begun.text).toBe(302)
+  const { authorization_id: id } = queryOf(begun)
+  if (id === undefined) return new URL(locationOf(begun))
+  const seen = await view(service, id, user.auth)
+  expect(seen.status, seen.text).toBe(200)
+  const { body } = seen.body.redirect_url ? seen : await decide(service, id, user.auth, action)
+  return new URL(body.redirect_url)
+}
