@@ -7,7 +7,7 @@ import { type Browser, launchBrowser } from '@services/common/testing/http/brows
 import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { clip, clipOf, tools } from './clips.ts'
-import { framesInChromium } from './odd-files/chromium-frames.ts'
+import { framesInChromium, openDecodingPage } from './odd-files/chromium-frames.ts'
 import { make } from './rendition-tests.ts'
 
 const run = promisify(execFile)
@@ -79,7 +79,7 @@ async function readByFfmpeg(path: string, { width, height }: { width: number; he
 }
 
 async function readByChromium(browser: Browser, path: string): Promise<Shown> {
-  const { frames } = await framesInChromium(browser, await readFile(path), 'image/gif')
+  const { frames } = await framesInChromium(await openDecodingPage(browser), await readFile(path), 'image/gif')
   return {
     centiseconds: frames.map(({ centiseconds }) => centiseconds),
     digests: frames.map(({ rgba }) => digestOf(rgba)),

@@ -2,7 +2,7 @@
 // differently.
 import { readFile } from 'node:fs/promises'
 import { crc32 } from 'node:zlib'
-import { type Browser, launchBrowser } from '@services/common/testing/http/browser'
+import { type Browser, launchBrowser, type Page } from '@services/common/testing/http/browser'
 import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { writeGifForFfmpeg } from '../../src/make/gif/drawn-gif.ts'
@@ -11,7 +11,7 @@ import { measureGif } from '../../src/make/probe/gif-info.ts'
 import { defaultProbeLimits } from '../../src/make/probe/source-limits.ts'
 import { written } from '../clips.ts'
 import { apngOf } from '../source-files.ts'
-import { framesInChromium, imageInChromium } from './chromium-frames.ts'
+import { framesInChromium, imageInChromium, openDecodingPage } from './chromium-frames.ts'
 import {
   apngToCut,
   CUT_KINDS,
@@ -28,13 +28,15 @@ import { framesIn } from './shown-frames.ts'
 
 describe('Chromium shows', { tags: 'chromium' }, () => {
   let browser: Browser
+  let page: Page
   beforeAll(async () => {
     browser = await launchBrowser()
+    page = await openDecodingPage(browser)
   })
   afterAll(() => browser?.close())
 
   test.each(Object.entries(oddGifs))('a gif of which %s as the tests expect', async (_, made) => {
-    const { frames } = await framesInChromium(browser, oddGif(made), 'image/gif')
+    const { frames } = await framesInChromium(page, oddGif(made), 'image/gif')
     const [width, height] = made.shown
     expect(frames).toMatchObject(made.frames.map(() => ({ width, height, centiseconds: 50 })))
     const expected = shownBlocks(made)
@@ -43,12 +45,12 @@ describe('Chromium shows', { tags: 'chromium' }, () => {
 
   test.each(looped)('%s as often as the tests expect', async (_, mime, plays, bytes) => {
     const type = mime === 'image/apng' ? 'image/png' : mime
-    expect((await framesInChromium(browser, await bytes(), type)).plays).toBe(plays)
+    expect((await framesInChromium(page, await bytes(), type)).plays).toBe(plays)
   })
 
   test.each([1, 2, 3, 4])('as many frames of an APNG of three that says %i as are measured', async (number) => {
     const bytes = await numberedApng(number)
-    const { frames } = await framesInChromium(browser, bytes, 'image/png')
+    const { frames } = await framesInChromium(page, bytes, 'image/png')
     const measured = await measureAnimation(await written('numbered.png', bytes), 'apng', defaultProbeLimits)
     expect(measured.delaysCentiseconds).toHaveLength(frames.length)
     expect(frames).toHaveLength(Math.min(3, number))
@@ -56,7 +58,7 @@ describe('Chromium shows', { tags: 'chromium' }, () => {
 
   test('a still picture of an APNG that says 0 frames', async () => {
     const bytes = await numberedApng(0)
-    expect((await framesInChromium(browser, bytes, 'image/png')).frames).toHaveLength(1)
+    expect((await framesInChromium(page, bytes, 'image/png')).frames).toHaveLength(1)
     const measuring = measureAnimation(await written('no-frames.png', bytes), 'apng', defaultProbeLimits)
     await expect(measuring).rejects.toMatchObject({ code: 'unsupported_media_type' })
   })
@@ -65,7 +67,7 @@ describe('Chromium shows', { tags: 'chromium' }, () => {
     'the rows that are there of the last frame of an APNG with %s',
     async (_, kind) => {
       for (const rows of [0, 8, 40]) {
-        const { frames } = await framesInChromium(browser, upToRow(rows, kind), 'image/png')
+        const { frames } = await framesInChromium(page, upToRow(rows, kind), 'image/png')
         expect(frames).toHaveLength(3)
         const last = blocksOf(frames[2]?.rgba ?? Buffer.alloc(0), CUT_SIZE[0])
         expect(distance(last, shownUpToRow(rows, kind))).toBe(0)
@@ -77,7 +79,7 @@ describe('Chromium shows', { tags: 'chromium' }, () => {
     'the blocks that are there of the last frame of an APNG with %s',
     async (_, kind) => {
       for (const rows of [0, 3, 8]) {
-        const { frames } = await framesInChromium(browser, upToPassRow(rows, kind), 'image/png')
+        const { frames } = await framesInChromium(page, upToPassRow(rows, kind), 'image/png')
         const last = blocksOf(frames[2]?.rgba ?? Buffer.alloc(0), CUT_SIZE[0])
         expect([rows, distance(last, shownUpToRow(8 * rows, kind))]).toEqual([rows, 0])
       }
@@ -89,7 +91,7 @@ describe('Chromium shows', { tags: 'chromium' }, () => {
     async (_, kind) => {
       const bytes = apngToCut(kind)
       for (const missing of [12, 20]) {
-        const { frames } = await framesInChromium(browser, bytes.subarray(0, bytes.length - missing), 'image/png')
+        const { frames } = await framesInChromium(page, bytes.subarray(0, bytes.length - missing), 'image/png')
         expect(frames).toHaveLength(3)
         const last = blocksOf(frames[2]?.rgba ?? Buffer.alloc(0), CUT_SIZE[0])
         expect([missing, distance(last, shownUpToRow(CUT_SIZE[1], kind))]).toEqual([missing, 0])
@@ -112,7 +114,7 @@ describe('Chromium shows', { tags: 'chromium' }, () => {
       bytes.length - 12,
     ]) {
       const part = bytes.subarray(0, length)
-      const { frames } = await framesInChromium(browser, part, 'image/png')
+      const { frames } = await framesInChromium(page, part, 'image/png')
       const measured = await measureAnimation(await written('early-end.png', part), 'apng', defaultProbeLimits)
       counts.push([length, frames.length, measured.delaysCentiseconds.length])
       expect([length, measured.repaired]).toEqual([length, true])
@@ -137,7 +139,7 @@ describe('Chromium shows', { tags: 'chromium' }, () => {
     for (const [bytes, type, mime] of cases) {
       const measuring = measureAnimation(await written(`early.${type}`, bytes), type, defaultProbeLimits)
       const isTaken = await measuring.then(() => true).catch(() => false)
-      shown.push([type, (await imageInChromium(browser, bytes, mime)) !== undefined, isTaken])
+      shown.push([type, (await imageInChromium(page, bytes, mime)) !== undefined, isTaken])
     }
     expect(shown).toEqual([
       ['apng', false, false],
@@ -155,7 +157,7 @@ describe('Chromium shows', { tags: 'chromium' }, () => {
     // Within pixels: of a frame whose head ends early Chromium counts one or none, by chance.
     for (const added of [20, 400, source.length - endOfFirst - 20, source.length - endOfFirst - 2]) {
       const bytes = source.subarray(0, endOfFirst + added)
-      const { frames } = await framesInChromium(browser, bytes, 'image/gif')
+      const { frames } = await framesInChromium(page, bytes, 'image/gif')
       const measured = await measureGif(await written('early-end.gif', bytes), defaultProbeLimits)
       counts.push([added, frames.length, measured.delaysCentiseconds.length])
     }
@@ -176,7 +178,7 @@ describe('Chromium shows', { tags: 'chromium' }, () => {
     const source = await written(`first-${kind.join('-')}.gif`, oddGif({ ...made, frames }))
     const drawn = source.replace('first', 'drawn-first')
     await writeGifForFfmpeg(source, drawn)
-    const shown = (await imageInChromium(browser, await readFile(source), 'image/gif')) ?? Buffer.alloc(0)
+    const shown = (await imageInChromium(page, await readFile(source), 'image/gif')) ?? Buffer.alloc(0)
     const [ours = []] = await framesIn(drawn, made.shown, 1)
     expect(distance(ours, blocksOf(shown, made.shown[0]))).toBe(0)
   })
@@ -192,7 +194,7 @@ describe('Chromium shows', { tags: 'chromium' }, () => {
       const frames = await measuring
         .then(({ delaysCentiseconds }) => delaysCentiseconds.length)
         .catch(({ code }) => code)
-      shown.push([added, (await imageInChromium(browser, bytes, 'image/gif')) ? 1 : 'corrupt_media', frames])
+      shown.push([added, (await imageInChromium(page, bytes, 'image/gif')) ? 1 : 'corrupt_media', frames])
     }
     expect(shown.filter(([, ofChromium, measured]) => ofChromium !== measured)).toEqual([])
     expect(new Set(shown.map(([, frames]) => frames))).toEqual(new Set([1, 'corrupt_media']))

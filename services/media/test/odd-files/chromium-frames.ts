@@ -1,6 +1,4 @@
-import type { AddressInfo } from 'node:net'
-import type { Browser } from '@services/common/testing/http/browser'
-import { createFarServer } from '@services/common/testing/http/far-server'
+import type { Browser, Page } from '@services/common/testing/http/browser'
 
 export interface ShownFrame {
   width: number
@@ -11,46 +9,46 @@ export interface ShownFrame {
   rgba: Buffer
 }
 
+/** Opens a page that decodes files. One serves for all: each page costs a process. */
+export async function openDecodingPage(browser: Browser): Promise<Page> {
+  const page = await browser.newPage()
+  // ImageDecoder exists in a secure context only.
+  const address = 'http://localhost/'
+  await page.route(address, (route) => route.fulfill({ contentType: 'text/html', body: '<p>Secure' }))
+  await page.goto(address)
+  return page
+}
+
 /**
  * Frames of an animated image as Chromium shows them, and the number of times that they are shown, which may be
  * Infinity.
  */
 export async function framesInChromium(
-  browser: Browser,
+  page: Page,
   bytes: Uint8Array,
   type: string,
 ): Promise<{ frames: ShownFrame[]; plays: number }> {
-  // ImageDecoder exists in a secure context only.
-  const server = createFarServer((_, response) => response.setHeader('content-type', 'text/html').end('<p>Secure'))
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
-  const page = await (await browser.newContext()).newPage()
-  try {
-    await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`)
-    const { frames, repetitions } = (await page.evaluate(`(async () => {
-      const data = Uint8Array.from(atob('${Buffer.from(bytes).toString('base64')}'), (character) => character.charCodeAt(0))
-      const decoder = new ImageDecoder({ data, type: '${type}' })
-      await decoder.tracks.ready
-      await decoder.completed
-      const { frameCount, repetitionCount } = decoder.tracks.selectedTrack
-      const frames = []
-      for (let frameIndex = 0; frameIndex < frameCount; frameIndex++) {
-        const { image, complete } = await decoder.decode({ frameIndex, completeFramesOnly: false })
-        const pixels = new Uint8Array(image.allocationSize({ format: 'RGBA' }))
-        await image.copyTo(pixels, { format: 'RGBA' })
-        frames.push([image.codedWidth, image.codedHeight, image.duration / 10_000, complete, pixels.toBase64()])
-      }
-      return { frames, repetitions: String(repetitionCount) }
-    })()`)) as { frames: [number, number, number, boolean, string][]; repetitions: string }
-    return {
-      frames: frames.map(([width, height, centiseconds, isWhole, pixels]) => ({
-        ...{ width, height, centiseconds, isWhole },
-        rgba: Buffer.from(pixels, 'base64'),
-      })),
-      plays: Number(repetitions) + 1,
+  const { frames, repetitions } = (await page.evaluate(`(async () => {
+    const data = Uint8Array.from(atob('${Buffer.from(bytes).toString('base64')}'), (character) => character.charCodeAt(0))
+    const decoder = new ImageDecoder({ data, type: '${type}' })
+    await decoder.tracks.ready
+    await decoder.completed
+    const { frameCount, repetitionCount } = decoder.tracks.selectedTrack
+    const frames = []
+    for (let frameIndex = 0; frameIndex < frameCount; frameIndex++) {
+      const { image, complete } = await decoder.decode({ frameIndex, completeFramesOnly: false })
+      const pixels = new Uint8Array(image.allocationSize({ format: 'RGBA' }))
+      await image.copyTo(pixels, { format: 'RGBA' })
+      frames.push([image.codedWidth, image.codedHeight, image.duration / 10_000, complete, pixels.toBase64()])
     }
-  } finally {
-    await page.context().close()
-    server.close()
+    return { frames, repetitions: String(repetitionCount) }
+  })()`)) as { frames: [number, number, number, boolean, string][]; repetitions: string }
+  return {
+    frames: frames.map(([width, height, centiseconds, isWhole, pixels]) => ({
+      ...{ width, height, centiseconds, isWhole },
+      rgba: Buffer.from(pixels, 'base64'),
+    })),
+    plays: Number(repetitions) + 1,
   }
 }
 
@@ -58,22 +56,17 @@ export async function framesInChromium(
  * RGBA of a file in an image element; undefined if it shows none. Unlike `ImageDecoder`, it shows a first frame that
  * ends early.
  */
-export async function imageInChromium(browser: Browser, bytes: Uint8Array, type: string): Promise<Buffer | undefined> {
-  const page = await (await browser.newContext()).newPage()
-  try {
-    const pixels = (await page.evaluate(`new Promise((done) => {
-      const image = new Image()
-      image.onload = () => {
-        const [width, height] = [image.naturalWidth, image.naturalHeight]
-        const context = new OffscreenCanvas(width, height).getContext('2d')
-        context.drawImage(image, 0, 0)
-        done(new Uint8Array(context.getImageData(0, 0, width, height).data.buffer).toBase64())
-      }
-      image.onerror = () => done(null)
-      image.src = 'data:${type};base64,${Buffer.from(bytes).toString('base64')}'
-    })`)) as string | null
-    return pixels === null ? undefined : Buffer.from(pixels, 'base64')
-  } finally {
-    await page.context().close()
-  }
+export async function imageInChromium(page: Page, bytes: Uint8Array, type: string): Promise<Buffer | undefined> {
+  const pixels = (await page.evaluate(`new Promise((done) => {
+    const image = new Image()
+    image.onload = () => {
+      const [width, height] = [image.naturalWidth, image.naturalHeight]
+      const context = new OffscreenCanvas(width, height).getContext('2d')
+      context.drawImage(image, 0, 0)
+      done(new Uint8Array(context.getImageData(0, 0, width, height).data.buffer).toBase64())
+    }
+    image.onerror = () => done(null)
+    image.src = 'data:${type};base64,${Buffer.from(bytes).toString('base64')}'
+  })`)) as string | null
+  return pixels === null ? undefined : Buffer.from(pixels, 'base64')
 }
