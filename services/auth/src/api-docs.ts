@@ -64,6 +64,7 @@ const EXAMPLES = {
 
 const HEADERS_OF_STATUS: Record<number, string[]> = {
   401: ['WWW-Authenticate'],
+  403: ['WWW-Authenticate'],
   405: ['Allow'],
   415: ['Accept-Encoding'],
   429: ['Retry-After'],

@@ -48,6 +48,7 @@ import { oauthConsentRoutes } from './flows/oauth-server/authorize/consent.route
 import { formPostRoutes } from './flows/oauth-server/authorize/form-post.routes.ts'
 import { registerRoutes } from './flows/oauth-server/register/register.routes.ts'
 import { revokeRoutes } from './flows/oauth-server/token/revoke.routes.ts'
+import { userinfoRoutes } from './flows/oauth-server/userinfo/userinfo.routes.ts'
 import { passkeysRoutes } from './flows/passkeys/passkeys.routes.ts'
 import { passkeySignInRoutes } from './flows/passkeys/sign-in.routes.ts'
 import { passkeySignUpRoutes } from './flows/passkeys/sign-up.routes.ts'
@@ -186,6 +187,12 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     await scope.register(ownDevicesRoutes, { deps })
     await scope.register(oauthConsentRoutes, { deps })
     await scope.register(absentFeatureRoutes, { caller: 'user' })
+  })
+
+  // The OAuth server: while it is disabled, no path of its own checks a token
+  await app.register(async (scope) => {
+    requireOAuthServer(scope, config)
+    await scope.register(userinfoRoutes, { deps })
   })
 
   const consoleSessions = await openConsole(app, deps)

@@ -74,6 +74,8 @@ function openSettings(config: Config): Record<string, boolean> {
       mail.waitsForHook || sms.waitsForHook,
     'AUTH_CONSOLE_REQUIRE_MFA is disabled: the password of an administrator is enough for the console':
       config.console.enabled && !config.console.requiresMfa && config.mfa.requiredFor === 'nobody',
+    'AUTH_OAUTH_SERVER_FULL_USER_TOKENS is enabled: an application that may read an address can change the account':
+      config.oauthServer.enabled && config.oauthServer.fullUserTokens,
     'AUTH_SECURITY_REFRESH_TOKEN_ROTATION_ENABLED is disabled: a stolen refresh token that is used again ends nothing':
       !sessions.rotation,
     [`${acceptedWithoutNonce.join(', ')} is enabled: a stolen id_token signs in, more than once`]:

@@ -40,6 +40,10 @@ export const oauthServerVariables = {
     { default: '' },
     parseResources,
   ),
+  OAUTH_SERVER_FULL_USER_TOKENS: boolean(
+    'A token of a client counts as one of the user itself, whatever its scopes are, as at supabase/auth.',
+    { default: 'false' },
+  ),
 } satisfies Variables
 
 export const oauthServerSettings = (values: Values<typeof oauthServerVariables>) => ({
@@ -51,6 +55,7 @@ export const oauthServerSettings = (values: Values<typeof oauthServerVariables>)
   scopes: values.OAUTH_SERVER_SCOPES,
   /** Values of `aud` in tokens; the token endpoint and authorize take no others. */
   resources: values.OAUTH_SERVER_RESOURCES,
+  fullUserTokens: values.OAUTH_SERVER_FULL_USER_TOKENS,
 })
 
 type Checked = typeof oauthServerVariables &

@@ -30,7 +30,7 @@ export type AuditLog = Pick<Logger, 'info' | 'warn'>
 
 function auditPayload(
   { action, actor, target, traits, personalTraits }: AuditEvent,
-  { userAgent, via }: Partial<Origin>,
+  { userAgent, via, clientId }: Partial<Origin>,
 ): Metadata {
   const name = actor.user_metadata.full_name
   const about = target && { user_id: target.id, user_email: target.email ?? '', user_phone: target.phone ?? '' }
@@ -43,6 +43,7 @@ function auditPayload(
     log_type: LOG_TYPES[action],
     ...(userAgent ? { user_agent: userAgent } : {}),
     ...(via ? { via } : {}),
+    ...(clientId ? { client_id: clientId } : {}),
     ...(about || traits ? { traits: { ...about, ...traits, ...personalTraits } } : {}),
   }
 }
@@ -53,6 +54,8 @@ export interface Origin {
   userAgent: string | null
   /** The administrator acted in the console. */
   via?: 'console'
+  /** Client of the OAuth server whose token the request has. */
+  clientId?: string
 }
 
 const origins = new WeakMap<object, () => Origin>()

@@ -6,7 +6,7 @@ import type { Metadata } from '../../db/tables.ts'
 export type Person = 'actor' | 'target'
 
 /** Members without personal data: ids and kinds. `erased` lists the owners of lost data. */
-const KEPT_MEMBERS = ['actor_id', 'actor_via_sso', 'action', 'log_type', 'via', 'traits', 'erased']
+const KEPT_MEMBERS = ['actor_id', 'actor_via_sso', 'action', 'log_type', 'via', 'client_id', 'traits', 'erased']
 
 /** Traits without personal data: ids of rows here, kinds, counts and hashes. */
 export const KEPT_TRAITS = [

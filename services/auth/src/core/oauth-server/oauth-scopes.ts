@@ -22,6 +22,9 @@ export const STANDARD_SCOPES: readonly string[] = Object.keys(STANDARD_DESCRIPTI
 /** Scopes of clients whose registration names none, and the most that one without an administrator gets. */
 export const USUAL_SCOPES: readonly string[] = ['openid', 'email', 'phone', 'profile', 'offline_access']
 
+/** Whether it is no scope of this service. */
+export const isOwnScope = (name: string): boolean => !STANDARD_SCOPES.includes(name)
+
 /** Scope of an operator, for other services. */
 export interface OAuthScope {
   name: string

@@ -13,6 +13,8 @@ export interface Caller {
   hadSession: boolean
   /** True for a call by our own pages: an application may hold the refresh token of the session. */
   isByPages: boolean
+  /** Scopes that bind the token of a client; undefined for a token of the account itself. */
+  scopes: readonly string[] | undefined
   /** Undefined once the session has ended; the token stays valid until it expires. */
   session: { id: string; aal: Aal; amr: AmrEntry[] } | undefined
 }

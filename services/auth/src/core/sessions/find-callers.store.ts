@@ -9,6 +9,8 @@ interface FoundSession extends SessionTimes {
   id: string
   aal: Aal
   amr: AmrEntry[]
+  /** Client of the OAuth server that it was given to; null: the account's own. */
+  oauth_client_id: string | null
 }
 
 export interface NamedCaller {
@@ -50,7 +52,7 @@ const callersQuery =
   (singlePerUser: boolean) => (_: Kysely<DB>, input: { userIds: string[]; sessionIds: (string | null)[] }) =>
     sql<CallerRow>`
       select named.place, session.id, session.aal, session.amr, session.created_at, session.refreshed_at, session.not_after,
-        ${isReplaced(singlePerUser, 'session')} as is_replaced, ${userJson(expressionBuilder<DB, 'users'>())}
+        session.oauth_client_id, ${isReplaced(singlePerUser, 'session')} as is_replaced, ${userJson(expressionBuilder<DB, 'users'>())}
       from unnest((select ${input.userIds}::uuid[]), (select ${input.sessionIds}::uuid[]))
         with ordinality named (user_id, session_id, place)
       join ${sql.table('users')} on ${sql.ref('users.id')} = named.user_id

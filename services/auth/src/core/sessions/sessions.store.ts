@@ -212,7 +212,13 @@ const sessionWithUser = (db: Kysely<DB>, id: string, { singlePerUser }: SessionL
   db
     .selectFrom('sessions')
     .innerJoin('users', 'users.id', 'sessions.user_id')
-    .select(['sessions.user_id', 'sessions.aal', 'sessions.amr', 'sessions.refresh_counter'])
+    .select([
+      'sessions.user_id',
+      'sessions.aal',
+      'sessions.amr',
+      'sessions.refresh_counter',
+      'sessions.oauth_client_id',
+    ])
     .select(isReplaced(singlePerUser).as('is_replaced'))
     .select(['sessions.created_at', 'sessions.refreshed_at', 'sessions.not_after'])
     .select(['users.banned_until', 'users.role', 'users.email', 'users.phone', 'users.user_metadata'])

@@ -2,6 +2,8 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { parseEmail } from '../../adapters/mail/email-address.ts'
 import { parseChannel } from '../../adapters/sms/parse-channel.ts'
+import { cutUser } from '../../core/oauth-server/scopes/cut-user.ts'
+import { requireDataAlone } from '../../core/oauth-server/scopes/scoped-changes.ts'
 import { parsePkce } from '../../core/one-time-tokens/pkce.ts'
 import { ownBody } from '../../core/sessions/user-answers.ts'
 import { FreeForm } from '../../core/users/metadata.ts'
@@ -39,12 +41,12 @@ export const userRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
       response: { 200: UserShape, ...errorResponses(400, 401, 403) },
     },
     handler: async (request) => {
-      const { user, audience, session } = callerOf(request)
+      const { user, audience, session, scopes } = callerOf(request)
       const wanted = request.headers['x-jwt-aud'] || audience
       if (!audience || wanted !== audience) {
         throw apiError('validation_failed', { message: 'Token audience does not match request audience' })
       }
-      return ownBody(deps, deps.db, user, session?.id)
+      return cutUser(await ownBody(deps, deps.db, user, session?.id), scopes)
     },
   })
 
@@ -71,6 +73,7 @@ export const userRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
     },
     handler: async (request) => {
       const caller = requireLiveSession(request)
+      requireDataAlone(caller.scopes, request.body)
       await deps.limits.byAddress(request, 'user')
       const { email = '', phone = '', password, data, channel } = request.body
       const { app_metadata: appMetadata } = request.body
@@ -87,7 +90,7 @@ export const userRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
         pkce: parsePkce(request.body),
         smsChannel: parseChannel(deps.config.sms, channel),
       })
-      return ownBody(deps, deps.db, user, caller.session.id)
+      return cutUser(await ownBody(deps, deps.db, user, caller.session.id), caller.scopes)
     },
   })
 

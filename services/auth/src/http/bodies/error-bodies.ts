@@ -36,14 +36,21 @@ export const errorAnswers: ErrorAnswers = {
       ...(detail ? { message: `Could not read the request: ${detail}` } : {}),
     }),
   form(error, requestId, sent) {
-    const headers = { 'x-sb-error-code': error.code, ...(error.status === 401 ? CHALLENGE : {}) }
+    const headers = { 'x-sb-error-code': error.code, ...challengeOf(error) }
     if (!wantsNewForm(sent)) return { headers, body: oldForm(error, requestId) }
     return { headers: { ...headers, [API_VERSION_HEADER]: NEW_FORM_SINCE }, body: newForm(error) }
   },
 }
 
-/** RFC 9110 15.5.2, RFC 6750 3. */
-const CHALLENGE = { 'www-authenticate': 'Bearer' }
+/** Challenges as RFC 9110 15.5.2 and RFC 6750 3 have them. */
+function challengeOf({ code, status, details }: ApiError): Record<string, string> {
+  if (code === 'insufficient_scope') {
+    const scope = details?.scope ? `, scope="${details.scope}"` : ''
+    return { 'www-authenticate': `Bearer error="insufficient_scope"${scope}` }
+  }
+  if (status !== 401) return {}
+  return { 'www-authenticate': code === 'no_authorization' ? 'Bearer' : 'Bearer error="invalid_token"' }
+}
 
 const newForm = (error: ApiError) => ({ code: error.code, message: error.message, ...error.details })
 

@@ -7,6 +7,7 @@ import type { Actor, AuditDeps } from '../../core/audit/audit.ts'
 import { recordRefusal, unknownActor } from '../../core/audit/sign-in-attempt.ts'
 import { hasProvenSecondFactor } from '../../core/factors/assurance.ts'
 import type { SigningKeys } from '../../core/keys/signing-keys.ts'
+import { findOAuthClient } from '../../core/oauth-server/oauth-clients.store.ts'
 import { whyEnded } from '../../core/sessions/session-limits.ts'
 import { findSessionWithUser } from '../../core/sessions/sessions.store.ts'
 import { isBanned } from '../../core/users/is-banned.ts'
@@ -15,25 +16,30 @@ import { NIL_UUID, UUID } from '../../db/uuid.ts'
 import { apiError } from '../../errors.ts'
 import { limitKeyOf } from '../limits/client.ts'
 import type { Limits } from '../limits/rate-limit.ts'
-import { sessionIdOf, verifyBearer } from './authenticate.ts'
+import { hasClient, sessionIdOf, verifyBearer } from './authenticate.ts'
+import { bindingScopes, isOfClient, requireScope } from './client-token.ts'
 
 export interface AdminDeps {
   db: Kysely<DB>
   keys: SigningKeys
   now: () => Date
-  config: Pick<Config, 'jwt' | 'mfa' | 'sessions'>
+  config: Pick<Config, 'jwt' | 'limits' | 'mfa' | 'oauthServer' | 'server' | 'sessions'>
 }
 
 type DoorDeps = AdminDeps &
   AuditDeps & {
-    config: Pick<Config, 'limits' | 'server'>
     limits: Pick<Limits, 'isRefusalStored'>
   }
 
 declare module 'fastify' {
   interface FastifyRequest {
-    admin: Actor | null
+    admin: ActingAdmin | null
   }
+}
+
+/** Administrator or machine. `scopes` bind a token of a client; without them it has all rights of an administrator. */
+export interface ActingAdmin extends Actor {
+  scopes?: readonly string[] | undefined
 }
 
 /** Finds the administrator of a request by a page of the console; undefined for any other. Records a refusal itself. */
@@ -52,7 +58,7 @@ export function requireAdmin(app: FastifyInstance, deps: DoorDeps, findConsoleAd
     let claims: JWTPayload | undefined
     try {
       claims = await verifyBearer(request, deps)
-      request.admin = await adminOfToken(deps, claims)
+      request.admin = await adminOfToken(deps, request, claims)
     } catch (error) {
       await recordRefusedAdmin(deps, request, claims?.sub, error)
       throw error
@@ -60,11 +66,24 @@ export function requireAdmin(app: FastifyInstance, deps: DoorDeps, findConsoleAd
   })
 }
 
-async function adminOfToken(deps: AdminDeps, claims: JWTPayload): Promise<Actor> {
+async function adminOfToken(deps: AdminDeps, request: FastifyRequest, claims: JWTPayload): Promise<ActingAdmin> {
+  if (isOfClient(claims) && !sessionIdOf(claims)) return machineOf(deps, request, claims)
   const userId = await checkSession(deps, claims)
   const role = typeof claims.role === 'string' ? claims.role : ''
   if (!deps.config.jwt.adminRoles.includes(role)) throw apiError('not_admin')
-  return { id: userId ?? NIL_UUID, email: role, phone: null, user_metadata: {} }
+  const scopes = bindingScopes(deps, request, claims)
+  return { id: userId ?? NIL_UUID, email: role, phone: null, user_metadata: {}, scopes }
+}
+
+/** Finds the client that acts for itself. Its registration binds too: an administrator may have narrowed it. */
+async function machineOf(deps: AdminDeps, request: FastifyRequest, claims: JWTPayload): Promise<ActingAdmin> {
+  const { sub, client_id: clientId } = claims
+  const client = sub && sub === clientId && UUID.test(sub) ? await findOAuthClient(deps.db, sub) : undefined
+  if (!client?.grant_types.includes('client_credentials')) throw apiError('bad_jwt')
+  const registered = client.scope?.split(' ') ?? []
+  const scopes = bindingScopes(deps, request, claims)?.filter((scope) => registered.includes(scope)) ?? []
+  requireScope(request, scopes)
+  return { id: client.id, email: client.client_name ?? client.id, phone: null, user_metadata: {}, scopes }
 }
 
 /**
@@ -83,8 +102,10 @@ export async function recordRefusedAdmin(
   await recordRefusal(deps, request.log, { method: 'admin', actor, client }, error)
 }
 
-/** Acting admin for the audit log: a signed-in user by id; a token made from the secret has only its role. */
-export function adminOf(request: FastifyRequest): Actor {
+/**
+ * Acting admin for the audit log: a signed-in user or a machine by id; a token made from the secret has only its role.
+ */
+export function adminOf(request: FastifyRequest): ActingAdmin {
   if (!request.admin) throw new Error('route outside the scope of requireAdmin')
   return request.admin
 }
@@ -109,7 +130,8 @@ async function checkSession(deps: AdminDeps, claims: JWTPayload): Promise<string
   if (!sessionId) return undefined
   if (!claims.sub || !UUID.test(claims.sub)) throw apiError('bad_jwt')
   const session = await findSessionWithUser(deps.db, sessionId, deps.config.sessions)
-  if (!session || session.user_id !== claims.sub) throw apiError('session_not_found')
+  const isOfSession = session?.user_id === claims.sub && hasClient(session) === isOfClient(claims)
+  if (!session || !isOfSession) throw apiError('session_not_found')
   if (isBanned(session, deps.now())) throw apiError('user_banned')
   // A token outlives the role it was issued with.
   if (session.role !== claims.role) throw apiError('not_admin')

@@ -10,6 +10,7 @@ import { isBanned } from '../../core/users/is-banned.ts'
 import type { User } from '../../core/users/users.store.ts'
 import { NIL_UUID, UUID } from '../../db/uuid.ts'
 import { apiError } from '../../errors.ts'
+import { bindingScopes, type ClientTokenDeps, isOfClient, requireOpened } from './client-token.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -17,16 +18,20 @@ declare module 'fastify' {
   }
 }
 
-interface UserDeps {
-  findCaller: FindCaller
+interface VerifyDeps extends ClientTokenDeps {
   keys: SigningKeys
   now: () => Date
-  config: { sessions: SessionLimits }
+}
+
+interface UserDeps extends VerifyDeps {
+  findCaller: FindCaller
+  config: VerifyDeps['config'] & { sessions: SessionLimits }
 }
 
 /**
  * Requires a user's access token for all routes of the scope; the caller is `callerOf(request)`. A token whose session
- * has ended passes without a session (design.md 5.3), unless it is older than the proof of the account's address.
+ * has ended passes without a session (design.md 5.3), unless it is older than the proof of the account's address. That
+ * of a client never does.
  */
 export function requireUser(app: FastifyInstance, deps: UserDeps): void {
   app.decorateRequest('caller', null)
@@ -49,14 +54,22 @@ export async function authenticate(request: FastifyRequest, deps: UserDeps): Pro
   if (isBanned(user, deps.now())) throw apiError('user_banned')
   const isLive = session && !whyEnded(session, deps.config.sessions, deps.now())
   if (sessionId && !isLive && isFromBeforeProof(claims, user)) throw apiError('session_not_found')
+  if (isOfClient(claims)) {
+    if (!isLive || !hasClient(session)) throw apiError('session_not_found')
+  } else if (hasClient(session)) throw apiError('insufficient_scope')
   return {
     user,
     session: isLive ? session : undefined,
     hadSession: sessionId !== undefined,
     isByPages: claims[BY_PAGES] === true,
     audience: [claims.aud].flat()[0] ?? '',
+    scopes: bindingScopes(deps, request, claims),
   }
 }
+
+/** Whether a session was given to a client of the OAuth server. Its tokens name the client, and no others do. */
+export const hasClient = (session: { oauth_client_id: string | null } | undefined): boolean =>
+  session !== undefined && session.oauth_client_id !== null
 
 /** Whether the token predates the address's proof: its registrant may be a stranger to the owner. */
 const isFromBeforeProof = ({ iat }: JWTPayload, { confirmed_at: provenAt }: User): boolean =>
@@ -74,13 +87,11 @@ export function requireLiveSession(request: FastifyRequest): LiveCaller {
   return { ...caller, session: caller.session }
 }
 
-/** Verifies the request's token; throws no_authorization or bad_jwt. */
-export async function verifyBearer(
-  request: FastifyRequest,
-  { keys, now }: { keys: SigningKeys; now: () => Date },
-): Promise<JWTPayload> {
-  const claims = await keys.verify(bearerOf(request), now())
+/** Verifies the request's token; throws no_authorization, bad_jwt or, for a client's token, insufficient_scope. */
+export async function verifyBearer(request: FastifyRequest, deps: VerifyDeps): Promise<JWTPayload> {
+  const claims = await deps.keys.verify(bearerOf(request), deps.now())
   if (!claims) throw apiError('bad_jwt')
+  if (isOfClient(claims)) requireOpened(deps, request, claims)
   return claims
 }
 

@@ -4,6 +4,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { withHeaders } from '@services/common/http/route-schema'
 import { Type } from 'typebox'
 import { audit } from '../../../core/audit/audit.ts'
+import { requireNoRights } from '../../../core/oauth-server/scopes/scoped-changes.ts'
 import { endAllSessions, endOneSession, sessionNotFound } from '../../../core/sessions/end-session.ts'
 import { listLiveSessions, listLiveSessionsAfter, SessionInfoShape } from '../../../core/sessions/session-info.ts'
 import { registeredBody } from '../../../core/sessions/user-answers.ts'
@@ -79,6 +80,7 @@ export const adminUserRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async 
     },
     handler: async (request, reply) => {
       const { id } = subjectOf(request)
+      requireNoRights(adminOf(request).scopes, request.body)
       const isExpected = isNamedBy(request.headers['if-match'])
       const user = await updateUser(deps, request.log, adminOf(request), id, request.body, isExpected)
       reply.header('etag', versionOf(user))

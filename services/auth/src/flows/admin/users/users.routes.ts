@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { withHeaders } from '@services/common/http/route-schema'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import { requireNoRights } from '../../../core/oauth-server/scopes/scoped-changes.ts'
 import { registeredBodies, registeredBody } from '../../../core/sessions/user-answers.ts'
 import { type Direction, listUsers, listUsersAfter, type UserSearch } from '../../../core/users/list-users.store.ts'
 import { UserShape } from '../../../core/users/user-shape.ts'
@@ -138,6 +139,7 @@ export const createUserRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async
   })
 
   async function create(request: FastifyRequest, body: NewUser) {
+    requireNoRights(adminOf(request).scopes, body)
     const aud = body.aud || adminAudience(request, deps.config.jwt)
     return registeredBody(deps, deps.db, await createUser(deps, request.log, adminOf(request), { ...body, aud }))
   }
