@@ -31,6 +31,7 @@ import { keysRoutes } from './flows/admin/operation/keys.routes.ts'
 import { settingsOfAdminRoutes } from './flows/admin/operation/settings.routes.ts'
 import { statisticsRoutes } from './flows/admin/statistics.routes.ts'
 import { adminFactorsRoutes, adminSessionsRoutes, adminUserRoutes } from './flows/admin/users/user.routes.ts'
+import { adminGrantsRoutes } from './flows/admin/users/user-grants.routes.ts'
 import { adminPasskeysRoutes } from './flows/admin/users/user-passkeys.routes.ts'
 import { createUserRoutes, listUsersRoutes } from './flows/admin/users/users.routes.ts'
 import { webhooksRoutes } from './flows/admin/webhooks/webhooks.routes.ts'
@@ -228,6 +229,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
       await subjectScope.register(adminFactorsRoutes, { deps })
       await subjectScope.register(adminDevicesRoutes, { deps })
       await subjectScope.register(adminPasskeysRoutes, { deps })
+      await subjectScope.register(adminGrantsRoutes, { deps })
     })
   })
   return app

@@ -8,6 +8,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { commands } from '../src/commands.ts'
 import type { AuditAction } from '../src/core/audit/actions.ts'
 import { NIL_UUID } from '../src/db/uuid.ts'
+import { approved, registered } from '../src/flows/oauth-server/testing/applications.ts'
 import { freshEmail, remove } from './admin.ts'
 import { expectKnownMembers } from './audit-members.ts'
 import { authHere } from './command-line.ts'
@@ -202,6 +203,18 @@ const ROUTES: Record<string, Act[]> = {
         const { userId: target, passkeyId } = await withPasskey(service)
         const walk = () => service.delete(`/admin/users/${target}/passkeys/${passkeyId}`, as)
         return { walk, target, traits: { passkey_id: passkeyId } }
+      },
+    ],
+  ],
+  'DELETE /admin/users/{user_id}/oauth/grants/{client_id}': [
+    [
+      'token_revoked',
+      async (as) => {
+        const { userId: target, auth } = await service.signedIn()
+        const { clientId } = await registered(service)
+        await approved(service, clientId, auth)
+        const walk = () => service.delete(`/admin/users/${target}/oauth/grants/${clientId}`, as)
+        return { walk, target, traits: { oauth_client_id: clientId, action: 'revoke_oauth_grant' } }
       },
     ],
   ],
@@ -468,6 +481,7 @@ const READS = [
   'GET /admin/users/{user_id}/factors',
   'GET /admin/users/{user_id}/trusted-devices',
   'GET /admin/users/{user_id}/passkeys',
+  'GET /admin/users/{user_id}/oauth/grants',
   'GET /admin/audit',
   'GET /admin/messages',
   'GET /admin/statistics',

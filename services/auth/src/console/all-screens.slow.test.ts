@@ -2,6 +2,7 @@
 import { accessibilityFaults, keyboardFaults } from '@services/common/testing/http/accessibility'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { enrollTotp, verifyTotp } from '../../test/second-factors.ts'
+import { approved, CALLBACK } from '../flows/oauth-server/testing/applications.ts'
 import { type ConsoleBrowser, type OpenConsole, startConsoleBrowser } from './testing/console-browser.ts'
 
 const EVIL = '<img src=x onerror="document.title=1">'
@@ -55,10 +56,11 @@ describe('the console', { tags: 'chromium' }, () => {
     expect(webhook.status).toBe(201)
     const scope = { name: `evil:${suffix}`, description: EVIL }
     expect(await service.post('/admin/oauth/scopes', scope, service.admin)).toMatchObject({ status: 201 })
-    const redirect_uris = [`https://app.example/${'long'.repeat(30)}`]
+    const redirect_uris = [CALLBACK, `https://app.example/${'long'.repeat(30)}`]
     const registered = { client_name: EVIL, redirect_uris, contacts: [EVIL] }
     const client = await service.post('/admin/oauth/clients', registered, service.admin)
     expect(client.status).toBe(201)
+    await approved(service, client.body.client_id, user.auth)
     return [
       { hash: `/users/${user.userId}`, heading: email },
       { hash: `/providers/${identifier}`, heading: EVIL },

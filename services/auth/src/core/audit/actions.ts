@@ -34,6 +34,8 @@ export const LOG_TYPES = {
   provider_tested: 'team',
   oauth_authorization_approved: 'token',
   oauth_authorization_denied: 'token',
+  /** `action` in the traits says what for. */
+  token_revoked: 'token',
   token_refreshed: 'token',
   token_reuse_detected: 'token',
   /** Token used after its reuse interval by the client that has the next one. */

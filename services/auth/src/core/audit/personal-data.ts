@@ -45,6 +45,8 @@ export const KEPT_TRAITS = [
   'chain',
   'network',
   'domain',
+  'oauth_client_id',
+  'action',
 ] as const
 
 /** Traits with personal data of the actor: address of a wallet, and the URI in the message that it signed. */

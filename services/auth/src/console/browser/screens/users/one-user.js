@@ -1,4 +1,5 @@
-// One user with everything about it: account, sessions, factors, passkeys, devices, identities, messages, audit.
+// One user with everything about it: account, sessions, factors, passkeys, devices, applications, identities, messages,
+// audit.
 import { api } from '../../api.js'
 import { showParts } from '../../kit/late-parts.js'
 import { badge, button, copyable, facts, json, plain, section, time } from '../../kit/parts.js'
@@ -17,6 +18,7 @@ import {
   signOutEverywhere,
   unban,
 } from './user-acts.js'
+import { grantsOf } from './user-grants.js'
 import { auditOf, messagesOf } from './user-history.js'
 import { deviceOf, isBanned, nameOf, statesOf } from './user-names.js'
 
@@ -58,6 +60,13 @@ export const oneUser = {
           show: (devices) => devicesOf(page, user, devices),
         },
       }),
+      ...(session().capabilities.oauth_server && {
+        grants: {
+          title: 'Applications',
+          load: () => api.get(`${path}/oauth/grants`),
+          show: (grants) => grantsOf(page, user, grants),
+        },
+      }),
       messages: {
         title: 'Messages',
         load: () => api.get('/admin/messages', { user_id: id, per_page: SHOWN }),
@@ -72,7 +81,7 @@ export const oneUser = {
     showParts(
       page,
       parts,
-      ({ sessions, passkeys, devices, messages, audit }) => html`
+      ({ sessions, passkeys, devices, grants, messages, audit }) => html`
         <p class="badges">
           ${isAdministrator(user) ? badge('administrator', 'warn') : nothing}
           ${statesOf(user).map(({ text, kind }) => badge(text, kind))}
@@ -82,6 +91,7 @@ export const oneUser = {
         ${factorsOf(page, user)}
         ${passkeys}
         ${devices}
+        ${grants}
         ${identitiesOf(user)}
         ${metadataOf(page, user, 'user_metadata', 'Metadata of the user')}
         ${metadataOf(page, user, 'app_metadata', 'Metadata of the application')}
