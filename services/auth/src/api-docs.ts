@@ -53,6 +53,10 @@ const EXAMPLES = {
   'POST /admin/oauth/scopes': { name: 'reports:read', description: 'Read reports' },
   'PUT /admin/oauth/scopes/{name}': { description: 'Read monthly reports' },
   'POST /oauth/clients/register': { client_name: 'Reports', redirect_uris: ['http://127.0.0.1/callback'] },
+  'POST /oauth/par': {
+    ...{ client_id: '00000000-0000-4000-8000-000000000000', redirect_uri: 'http://127.0.0.1/callback' },
+    ...{ code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM', code_challenge_method: 'S256', scope: 'email' },
+  },
   'POST /oauth/authorizations/{authorization_id}/consent': { action: 'approve' },
   'POST /invite': { email: 'edsger@example.com', data: { name: 'Edsger' } },
   'POST /admin/webhooks': { url: 'https://app.example.com/events', events: ['user.*', 'session.created'] },

@@ -47,6 +47,8 @@ import { providerTestsRoutes } from './flows/oauth/provider-tests.routes.ts'
 import { oauthAuthorizeRoutes } from './flows/oauth-server/authorize/authorize.routes.ts'
 import { oauthConsentRoutes } from './flows/oauth-server/authorize/consent.routes.ts'
 import { formPostRoutes } from './flows/oauth-server/authorize/form-post.routes.ts'
+import { ownGrantsRoutes } from './flows/oauth-server/authorize/grants.routes.ts'
+import { parRoutes } from './flows/oauth-server/authorize/par.routes.ts'
 import { registerRoutes } from './flows/oauth-server/register/register.routes.ts'
 import { revokeRoutes } from './flows/oauth-server/token/revoke.routes.ts'
 import { userinfoRoutes } from './flows/oauth-server/userinfo/userinfo.routes.ts'
@@ -160,6 +162,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     answerInOAuthForm(scope)
     acceptOAuthForms(scope)
     await scope.register(revokeRoutes, { deps })
+    await scope.register(parRoutes, { deps })
   })
 
   // Passkeys: while they are disabled, no path of theirs checks a token
@@ -187,7 +190,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     await scope.register(recoveryCodesRoutes, { deps })
     await scope.register(ownDevicesRoutes, { deps })
     await scope.register(oauthConsentRoutes, { deps })
-    await scope.register(absentFeatureRoutes, { caller: 'user' })
+    await scope.register(ownGrantsRoutes, { deps })
   })
 
   // The OAuth server: while it is disabled, no path of its own checks a token

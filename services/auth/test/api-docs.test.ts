@@ -29,7 +29,7 @@ const UNDOCUMENTED = [
   'GET /openapi.json',
   'GET /ui/assets/*',
   // Refused, whatever comes: these features are never enabled.
-  ...[...['/sso', '/scim', '/user/oauth'], '/admin/sso']
+  ...[...['/sso', '/scim'], '/admin/sso']
     .flatMap((path) => [path, `${path}/*`])
     .flatMap((path) => ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].map((method) => `${method} ${path}`)),
   // Preflights of browsers, which send them by themselves.

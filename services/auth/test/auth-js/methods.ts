@@ -47,7 +47,9 @@ const PASSKEYS_OF_USER = passkeys('admin.passkey lists and deletes passkeys')
 const FACTORS = mfa('admin.mfa lists and deletes factors')
 
 const SAML: Missing = { missing: 'SAML 2.0: not built' }
-const OAUTH: Missing = { missing: 'OAuth server: only the registry of clients is built' }
+const OAUTH = by('oauth-grants.ts')(
+  'oauth: a consent page shows a request and answers it; the user lists and withdraws grants',
+)
 const CLIENTS = by('oauth-clients.ts')('admin.oauth registers, lists, changes and deletes clients, and renews a secret')
 const CUSTOM = by('custom-providers.ts')(
   'customProviders: createProvider, listProviders, getProvider, updateProvider, deleteProvider',

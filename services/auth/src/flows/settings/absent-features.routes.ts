@@ -1,7 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { apiError } from '../../errors.ts'
 
-const oauthServer = () => apiError('feature_disabled', { message: 'OAuth server is disabled' })
 const saml = () => apiError('saml_provider_disabled')
 
 /**
@@ -13,7 +12,6 @@ const ABSENT = {
     '/sso': saml,
     '/scim': () => apiError('feature_disabled', { message: 'SCIM server is disabled' }),
   },
-  user: { '/user/oauth': oauthServer },
   admin: { '/admin/sso': saml },
 }
 

@@ -63,7 +63,7 @@ function addressRatesOf(limits: Config['limits'], factorAttempts: Rate) {
     3 * FIVE_MINUTES,
   )
   return {
-    ...{ token, authorize: token, callback: token, oauthAuthorize: token, oauthToken: token },
+    ...{ token, authorize: token, callback: token, oauthAuthorize: token, oauthPar: token, oauthToken: token },
     ...{ signup: otp, user: otp, otp, magiclink: otp, recover: otp, resend: otp },
     anonymous: ofSetting('AUTH_RATE_LIMIT_ANONYMOUS_USERS', limits.anonymousPerHour, 3600),
     verify: ofSetting('AUTH_RATE_LIMIT_VERIFY', limits.verifyPer5Minutes),

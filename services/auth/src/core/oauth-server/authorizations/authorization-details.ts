@@ -40,7 +40,9 @@ export const AuthorizationDetails = Type.Object(
 )
 
 /** Client as users see it; empty members are left out. */
-export const shownClient = (client: OAuthClient): Static<typeof ShownClient> => ({
+type Named = Pick<OAuthClient, 'id' | 'metadata_uri' | 'client_name' | 'client_uri' | 'logo_uri'>
+
+export const shownClient = (client: Named): Static<typeof ShownClient> => ({
   id: publicIdOf(client),
   ...given({ name: client.client_name, uri: client.client_uri, logo_uri: client.logo_uri }),
 })

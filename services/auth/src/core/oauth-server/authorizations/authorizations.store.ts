@@ -1,6 +1,7 @@
 import { jsonb } from '@services/common/database/pool'
 import type { Kysely, Transaction } from 'kysely'
 import type { Aal, DB, OAuthAuthorization } from '../../../db/tables.ts'
+import { UUID } from '../../../db/uuid.ts'
 import type { OAuthErrorCode } from '../../../oauth-errors.ts'
 
 type AnswerColumn =
@@ -149,3 +150,25 @@ export const takePosting = (db: Kysely<DB>, id: string, now: Date): Promise<OAut
     .where('code_expires_at', '>', now)
     .returningAll()
     .executeTakeFirst()
+
+/** Begins a pushed request of this client, once; undefined if it is unknown, expired or begun. */
+export const takePushed = (
+  db: Kysely<DB>,
+  { id, clientId, now, expiresAt }: { id: string; clientId: string; now: Date; expiresAt: Date },
+): Promise<OAuthAuthorization | undefined> =>
+  db
+    .updateTable('oauth_authorizations')
+    .set({ status: 'pending', created_at: now, expires_at: expiresAt })
+    .where('id', '=', id)
+    .where('client_id', '=', clientId)
+    .where('status', '=', 'pushed')
+    .where('expires_at', '>', now)
+    .returningAll()
+    .executeTakeFirst()
+
+/** Finds the row's id of a client by the id that users see. */
+export async function findKnownClientId(db: Kysely<DB>, publicId: string): Promise<string | undefined> {
+  const column = UUID.test(publicId) ? 'id' : 'metadata_uri'
+  const found = await db.selectFrom('oauth_clients').select('id').where(column, '=', publicId).executeTakeFirst()
+  return found?.id
+}

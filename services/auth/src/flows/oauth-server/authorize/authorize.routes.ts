@@ -8,17 +8,20 @@ import { Type } from 'typebox'
 import { CONSENT_PATH } from '../../../config/pages/page-paths.ts'
 import type { Config } from '../../../config.ts'
 import { answerParameters } from '../../../core/oauth-server/authorizations/answer-address.ts'
-import { newRequestId } from '../../../core/oauth-server/authorizations/authorization-code.ts'
-import { insertAuthorization } from '../../../core/oauth-server/authorizations/authorizations.store.ts'
+import { takePushed } from '../../../core/oauth-server/authorizations/authorizations.store.ts'
 import {
+  findNamedClient,
   type GivenParameters,
+  once,
   type RequestTarget,
   readRequest,
   readTarget,
   responseModeOf,
 } from '../../../core/oauth-server/authorizations/read-request.ts'
+import { REQUEST_URI, storeRequest } from '../../../core/oauth-server/authorizations/store-request.ts'
 import { withQuery } from '../../../core/redirects/redirect-url.ts'
 import type { Deps } from '../../../deps.ts'
+import { apiError } from '../../../errors.ts'
 import { acceptForms } from '../../../http/bodies/form-body.ts'
 import { describe, nameOf } from '../../../http/bodies/oauth-form.ts'
 import { errorResponses, HtmlPage, Redirect } from '../../../http/bodies/shapes.ts'
@@ -41,6 +44,7 @@ const parameter = (description: string) =>
 export const AuthorizationParameters = Type.Object(
   {
     client_id: parameter('Id of the client. Required.'),
+    request_uri: parameter('Request that was pushed to /oauth/par, in place of all below.'),
     redirect_uri: parameter('Registered address of the client, on loopback with any port. Required.'),
     response_type: parameter('`code`.'),
     response_mode: parameter('`query` or `form_post`.'),
@@ -69,15 +73,20 @@ export const oauthAuthorizeRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = a
 
   async function authorize(request: FastifyRequest, reply: FastifyReply, given: GivenParameters, status: 302 | 303) {
     await deps.limits.byAddress(request, 'oauthAuthorize')
-    const target = await readTarget(deps, given)
-    const refuse = (error: ApiError): Redirection => ({ location: refusalAddress(deps, target, given, error), status })
+    const { target, parameters, store } = await readBeginning(deps, given)
+    const refuse = (error: ApiError): Redirection => ({
+      location: refusalAddress(deps, target, parameters, error),
+      status,
+    })
     return answerByRedirect(deps.config, request, reply, {
-      steps: () =>
-        begin(deps, target, given, status).catch((error: unknown) => {
-          if (error instanceof ApiError && isPosted(given, target))
-            return refusalPage(deps, request, target, given, error)
-          throw error
-        }),
+      steps: async () => {
+        try {
+          return { location: withQuery(consentPage(deps.config), { authorization_id: await store() }), status }
+        } catch (error) {
+          if (!(error instanceof ApiError) || !isPosted(parameters, target)) throw error
+          return refusalPage(deps, request, target, parameters, error)
+        }
+      },
       failed: refuse,
     })
   }
@@ -111,25 +120,53 @@ export const oauthAuthorizeRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = a
   })
 }
 
-/** Stores the request and leads to the page that asks the user. */
-async function begin(
-  deps: Deps,
-  target: RequestTarget,
-  given: GivenParameters,
-  status: 302 | 303,
-): Promise<Redirection | PageAnswer> {
-  const { config } = deps
-  const read = await readRequest(deps, target, given)
-  // Our own pages alone have the user's session.
-  if (read.prompt === 'none' && config.oauthServer.consentPath !== undefined) throw oauthError('interaction_required')
-  const id = newRequestId(deps.random)
+/** A request whose recipient is proven. */
+interface Beginning {
+  target: RequestTarget
+  /** Parameters that shape the answer. */
+  parameters: GivenParameters
+  /** Stores the request, after its further checks; returns its id. */
+  store: () => Promise<string>
+}
+
+/** Reads a request, or takes one that was pushed. Throws what is answered here and never redirected. */
+async function readBeginning(deps: Deps, given: GivenParameters): Promise<Beginning> {
+  const uri = once(given, 'request_uri')
+  if (uri !== undefined) return takeBeginning(deps, given, uri)
+  const target = await readTarget(deps, given)
+  const store = async () => {
+    if (target.client.require_pushed_authorization_requests) {
+      throw oauthError('invalid_request', { message: 'this client must push its requests' })
+    }
+    const read = await readRequest(deps, target, given)
+    requirePage(deps, read)
+    return storeRequest(deps, target, read, { status: 'pending', seconds: deps.config.oauthServer.requestSeconds })
+  }
+  return { target, parameters: given, store }
+}
+
+/** Takes a pushed request, once; its own parameters count, whatever else is there (RFC 9126, section 4). */
+async function takeBeginning(deps: Deps, given: GivenParameters, uri: string): Promise<Beginning> {
+  const client = await findNamedClient(deps, once(given, 'client_id'))
   const now = deps.now()
-  await insertAuthorization(deps.db, {
-    ...{ id, client_id: target.client.id, redirect_uri: target.redirectUri, status: 'pending', ...read },
-    expires_at: new Date(now.getTime() + config.oauthServer.requestSeconds * 1000),
-    created_at: now,
+  const taken = await takePushed(deps.db, {
+    ...{ id: uri.replace(REQUEST_URI, ''), clientId: client.id, now },
+    expiresAt: new Date(now.getTime() + deps.config.oauthServer.requestSeconds * 1000),
   })
-  return { location: withQuery(consentPage(config), { authorization_id: id }), status }
+  if (!taken) throw apiError('validation_failed', { message: 'request_uri is unknown, expired or used' })
+  return {
+    target: { client, redirectUri: taken.redirect_uri },
+    parameters: { state: taken.state ?? undefined, response_mode: taken.response_mode },
+    store: async () => {
+      requirePage(deps, taken)
+      return taken.id
+    },
+  }
+}
+
+/** Refuses requests that must not ask the user, unless our own pages, which have the user's session, answer them. */
+function requirePage({ config }: Deps, { prompt }: { prompt: string | null }): void {
+  if (prompt === 'none' && config.oauthServer.consentPath !== undefined) throw oauthError('interaction_required')
 }
 
 /** Returns the page that asks the user: the application's own at SITE_URL, else the hosted one. */
