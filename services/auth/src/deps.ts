@@ -23,6 +23,7 @@ import { importSigningKeys } from './core/keys/signing-keys.ts'
 import { createSmsGuards } from './core/limits/sms-guards.ts'
 import { createFirstAttempts } from './core/message-hooks/request-attempts.ts'
 import type { ClientKeySets } from './core/oauth-server/client-keys.ts'
+import type { ClientDocuments } from './core/oauth-server/documents/client-documents.ts'
 import type { RandomBytes } from './core/one-time-tokens/one-time-token.ts'
 import { randomDelayMs } from './core/outbox/job-delay.ts'
 import { MESSAGE_QUEUES } from './core/outbox/outbox.ts'
@@ -108,6 +109,7 @@ export async function openDeps(
           () => clock?.stop(),
           () => queue.stop(5_000),
           () => deps.egress.close(),
+          () => deps.clientEgress.close(),
           deps.hooks.close,
           deps.hookFailures.written,
           () => deps.receivers.close(),
@@ -165,8 +167,12 @@ export async function makeDeps(
     receivers: openClient(),
     /** Client for addresses that an admin chooses. */
     egress,
+    /** Client for addresses that a client of the OAuth server chooses: strangers, whose servers may hang. */
+    clientEgress: openClient(),
     /** Fetched keys of clients of the OAuth server. */
     clientKeySets: new Map() as ClientKeySets,
+    /** Fetches of their metadata documents. */
+    clientDocuments: new Map() as ClientDocuments,
     passwords,
     leakedPasswords: createLeakedPasswords(config.passwords.leaks, log),
     keys,

@@ -112,10 +112,12 @@ test('the keys of 200 addresses are kept', async () => {
   const key = await newKey('a')
   publish(key)
   const clientKeySets: ClientKeySets = new Map()
-  const egress = { fetch: async () => new Response(answer.body, { headers: { 'content-type': 'application/json' } }) }
+  const clientEgress = {
+    fetch: async () => new Response(answer.body, { headers: { 'content-type': 'application/json' } }),
+  }
   for (let n = 0; n <= 200; n++) {
     client = { jwks: null, jwks_uri: `https://${n}.example` }
-    await verified(key, { ...service.deps, egress, clientKeySets })
+    await verified(key, { ...service.deps, clientEgress, clientKeySets })
   }
   expect(clientKeySets.size).toBe(200)
   expect(clientKeySets.has('https://0.example')).toBe(false)

@@ -6,7 +6,7 @@ import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } f
 import { describeFailure } from '../../adapters/oauth/upstream.ts'
 import type { OAuthClient } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
-import { fetchDocument } from './fetch-document.ts'
+import { fetchDocument } from './documents/fetch-document.ts'
 
 /** Algorithms of private_key_jwt: asymmetric alone. */
 export const SIGNING_ALGS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA']
@@ -60,7 +60,7 @@ interface FetchedKeys {
 export type ClientKeySets = Map<string, FetchedKeys>
 
 export interface ClientKeyDeps {
-  egress: Pick<Egress, 'fetch'>
+  clientEgress: Pick<Egress, 'fetch'>
   now: () => Date
   clientKeySets: ClientKeySets
 }
@@ -87,11 +87,11 @@ export function clientKeys(deps: ClientKeyDeps, client: Pick<OAuthClient, 'jwks'
 }
 
 /** Returns keys of at most this age. A failure counts as a fetch: it is repeated after the pause. */
-function keysAt({ egress, now, clientKeySets: sets }: ClientKeyDeps, address: string, maxAgeMs: number) {
+function keysAt({ clientEgress, now, clientKeySets: sets }: ClientKeyDeps, address: string, maxAgeMs: number) {
   const at = now().getTime()
   const kept = sets.get(address)
   const isFresh = kept !== undefined && at - kept.at < maxAgeMs
-  const current = isFresh ? kept : { keys: fetchKeys(egress, address), at }
+  const current = isFresh ? kept : { keys: fetchKeys(clientEgress, address), at }
   sets.delete(address)
   sets.set(address, current)
   if (!isFresh) {

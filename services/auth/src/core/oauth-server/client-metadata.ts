@@ -63,7 +63,8 @@ const DEFAULTS = {
   introspects: [],
 }
 
-const METADATA = [
+/** Members of the metadata. */
+export const METADATA = [
   ...(['client_type', 'token_endpoint_auth_method'] as const),
   ...(Object.keys(DEFAULTS) as (keyof typeof DEFAULTS)[]),
 ]

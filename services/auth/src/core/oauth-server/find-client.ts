@@ -1,18 +1,21 @@
 // Clients by the id that requests name. The rule: the service's own rows and claims of sessions hold the row's UUID;
 // everything that a client sees holds its public id.
-import type { Kysely } from 'kysely'
-import type { DB, OAuthClient } from '../../db/tables.ts'
+import type { OAuthClient } from '../../db/tables.ts'
 import { UUID } from '../../db/uuid.ts'
+import { type DocumentDeps, findByDocument } from './documents/client-documents.ts'
 import { findOAuthClient } from './oauth-clients.store.ts'
 
-export interface FindClientDeps {
-  db: Kysely<DB>
-}
+export type FindClientDeps = DocumentDeps
 
-/** Finds a client by its public id; undefined if there is none. */
+/** Finds a client by its public id; undefined if there is none. It may fetch the client's document. */
 export async function findClient(deps: FindClientDeps, clientId: string): Promise<OAuthClient | undefined> {
-  return UUID.test(clientId) ? findOAuthClient(deps.db, clientId) : undefined
+  if (!UUID.test(clientId)) return findByDocument(deps, clientId)
+  const client = await findOAuthClient(deps.db, clientId)
+  return client?.registration_type === 'metadata_document' ? undefined : client
 }
 
 /** Returns the id that a client is known by: the address of its metadata document, or the row's UUID. */
 export const publicIdOf = ({ id, metadata_uri }: Pick<OAuthClient, 'id' | 'metadata_uri'>): string => metadata_uri ?? id
+
+/** Returns the host that vouches for the client of a metadata document. */
+export const hostOf = (metadataUri: string): string => new URL(metadataUri).host

@@ -67,7 +67,8 @@ const JSON_COLUMNS = [
   ...(['redirect_uris', 'post_logout_redirect_uris', 'grant_types', 'contacts', 'introspects', 'jwks'] as const),
 ]
 
-const jsonColumns = (change: OAuthClientChange) =>
+/** Encodes the columns of JSON. */
+export const jsonColumns = (change: OAuthClientChange) =>
   Object.fromEntries(
     JSON_COLUMNS.filter((name) => change[name] !== undefined && change[name] !== null).map((name) => [
       name,

@@ -1,11 +1,8 @@
 import type { OAuthClient } from '../../db/tables.ts'
 import { oauthError } from '../../oauth-errors.ts'
 import type { SigningKeys } from '../keys/signing-keys.ts'
-import { STANDARD_SCOPES } from './oauth-scopes.ts'
+import { STANDARD_SCOPES, USUAL_SCOPES } from './oauth-scopes.ts'
 import { listOwnScopes, type ScopeDeps } from './own-scopes.ts'
-
-/** Scopes that a client without `scope` in its registration may ask for. */
-export const USUAL_SCOPES: readonly string[] = ['openid', 'email', 'phone', 'profile', 'offline_access']
 
 const MAX_SCOPE = 4096
 

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { SIGNING_ALGS } from '../../core/oauth-server/client-keys.ts'
 import { AUTH_METHODS, GRANT_TYPES } from '../../core/oauth-server/client-metadata.ts'
-import { USUAL_SCOPES } from '../../core/oauth-server/requested-scopes.ts'
+import { USUAL_SCOPES } from '../../core/oauth-server/oauth-scopes.ts'
 import type { Deps } from '../../deps.ts'
 
 export type DiscoveryDeps = Pick<Deps, 'keys' | 'config'>

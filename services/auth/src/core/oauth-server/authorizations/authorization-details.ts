@@ -1,14 +1,19 @@
 import { type Static, Type } from 'typebox'
 import type { OAuthAuthorization, OAuthClient } from '../../../db/tables.ts'
 import type { User } from '../../users/users.store.ts'
-import { publicIdOf } from '../find-client.ts'
+import { hostOf, publicIdOf } from '../find-client.ts'
 import { STANDARD_DESCRIPTIONS } from '../oauth-scopes.ts'
 import { listOwnScopes, type ScopeDeps } from '../own-scopes.ts'
 
 const Text = Type.Optional(Type.String())
 
 export const ShownClient = Type.Object(
-  { id: Type.String(), name: Text, uri: Text, logo_uri: Text },
+  {
+    ...{ id: Type.String(), name: Text, uri: Text, logo_uri: Text },
+    host: Type.Optional(
+      Type.String({ description: 'Host that vouches for the other members; show it beside the name.' }),
+    ),
+  },
   { title: 'OAuthApplication', description: 'An application, as its users see it.' },
 )
 
@@ -45,6 +50,7 @@ type Named = Pick<OAuthClient, 'id' | 'metadata_uri' | 'client_name' | 'client_u
 export const shownClient = (client: Named): Static<typeof ShownClient> => ({
   id: publicIdOf(client),
   ...given({ name: client.client_name, uri: client.client_uri, logo_uri: client.logo_uri }),
+  ...(client.metadata_uri !== null && { host: hostOf(client.metadata_uri) }),
 })
 
 /** Describes a request for the page that asks the user. */

@@ -4,6 +4,7 @@ import type { OAuthClient } from '../../../db/tables.ts'
 import { UUID } from '../../../db/uuid.ts'
 import { apiError } from '../../../errors.ts'
 import { oauthError } from '../../../oauth-errors.ts'
+import { isDocumentAddress } from '../documents/read-document.ts'
 import { type FindClientDeps, findClient } from '../find-client.ts'
 import { isRegisteredRedirect, MAX_ADDRESS } from '../redirect-uris.ts'
 import { requestedResources } from '../requested-resources.ts'
@@ -44,7 +45,7 @@ export async function readTarget(deps: FindClientDeps, given: GivenParameters): 
 /** Finds the client that a request to authorize names. */
 export async function findNamedClient(deps: FindClientDeps, clientId: string | undefined): Promise<OAuthClient> {
   if (clientId === undefined) throw apiError('validation_failed', { message: 'client_id is required' })
-  if (!UUID.test(clientId) && !/^https:\/\/\S+$/.test(clientId)) throw noClient('invalid client_id format')
+  if (!UUID.test(clientId) && !isDocumentAddress(clientId)) throw noClient('invalid client_id format')
   return (await findClient(deps, clientId)) ?? refuseClient()
 }
 

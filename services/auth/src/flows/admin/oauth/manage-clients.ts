@@ -29,6 +29,9 @@ export async function updateClient(
   }
   return deps.db.transaction().execute(async (trx) => {
     const before = (await lockOAuthClient(trx, id)) ?? noSuchClient()
+    if (before.registration_type === 'metadata_document') {
+      throw apiError('validation_failed', { message: 'The client changes with its metadata document' })
+    }
     if (given.client_type !== undefined && given.client_type !== before.client_type) {
       throw apiError('validation_failed', { message: 'client_type cannot change' })
     }

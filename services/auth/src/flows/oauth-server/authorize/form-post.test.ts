@@ -1,4 +1,4 @@
-// Answers that a page posts (contract/auth-oauth-server.md 18.8).
+// Answers that a page posts (contract/auth-oauth-server.md).
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startTestService, type TestService } from '../../../../test/service.ts'
 import { authorizePath, begun, CALLBACK, decide, oauthSettings, registered, view } from '../testing/applications.ts'

@@ -1,5 +1,5 @@
 import type { Egress } from '@services/common/egress/egress'
-import { jsonObject } from '../../adapters/json-object.ts'
+import { jsonObject } from '../../../adapters/json-object.ts'
 
 /** Limit of the fetch of a client's document, within that of a request (API_MAX_REQUEST_DURATION, 10 s). */
 const WITHIN_MS = 5_000
