@@ -42,11 +42,13 @@ const ROWS: Row[] = [
   ...opened(['users:read'], 'GET /admin/users', 'GET /admin/users/:user_id', 'GET /admin/users/:user_id/export'),
   ...opened(['users:read'], 'GET /admin/users/:user_id/sessions', 'GET /admin/users/:user_id/factors'),
   ...opened(['users:read'], 'GET /admin/users/:user_id/trusted-devices', 'GET /admin/users/:user_id/passkeys'),
+  ...opened(['users:read'], 'GET /admin/users/:user_id/oauth/grants'),
   // Neither roles nor passwords, and no administrator: scoped-changes.ts
   ...opened(['users:write'], 'POST /admin/users', 'POST /admin/users/:user_id'),
   ...opened(['users:write'], 'PUT /admin/users/:user_id', 'DELETE /admin/users/:user_id'),
   ...opened(['users:write'], 'DELETE /admin/users/:user_id/sessions'),
   ...opened(['users:write'], 'DELETE /admin/users/:user_id/sessions/:session_id'),
+  ...opened(['users:write'], 'DELETE /admin/users/:user_id/oauth/grants/:client_id'),
   ...closed('PUT /admin/users/:user_id/factors/:factor_id', 'DELETE /admin/users/:user_id/factors/:factor_id'),
   ...closed('DELETE /admin/users/:user_id/trusted-devices'),
   ...closed('DELETE /admin/users/:user_id/trusted-devices/:device_id'),
