@@ -20,6 +20,8 @@ export const LOG_TYPES = {
   oauth_client_updated: 'team',
   oauth_client_deleted: 'team',
   oauth_client_secret_rotated: 'team',
+  oauth_device_approved: 'account',
+  oauth_device_denied: 'account',
   oauth_scope_created: 'team',
   oauth_scope_updated: 'team',
   oauth_scope_deleted: 'team',

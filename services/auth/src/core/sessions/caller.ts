@@ -22,6 +22,9 @@ export interface Caller {
 /** A caller with a live session; only such a caller may change an account. */
 export type LiveCaller = Caller & { session: NonNullable<Caller['session']> }
 
+/** A user with a live session, by a token or by the cookie of our pages. */
+export type UserSession = Pick<LiveCaller, 'user' | 'session'>
+
 /** `factor_id`: factor that raised it; null for a recovery code. */
 export interface LockedSession {
   id: string
@@ -39,7 +42,7 @@ export interface LockedSession {
  */
 export function withLockedCaller<Result>(
   { db, now }: { db: Kysely<DB>; now: () => Date },
-  { user, session }: LiveCaller,
+  { user, session }: UserSession,
   work: (trx: Transaction<DB>, current: { user: LockedAccount; session: LockedSession }) => Promise<Result>,
 ): Promise<Result> {
   return db.transaction().execute(async (trx) => {

@@ -22,6 +22,12 @@ export const SessionInfoShape = Type.Object(
     ip: Type.Union([Type.String(), Type.Null()], {
       description: 'Address that the client claims; fit for display only.',
     }),
+    client: Type.Optional(
+      Type.Object(
+        { id: Type.String(), name: Type.Optional(Type.String()) },
+        { description: "Application of the OAuth server that has the session; absent for the user's own." },
+      ),
+    ),
   },
   { title: 'SessionInfo' },
 )
@@ -53,8 +59,8 @@ export async function listLiveSessionsAfter(
   const sessions = page
     .map((session, index) => ({ ...session, is_replaced: singlePerUser && (after !== undefined || index > 0) }))
     .filter((session) => whyEnded(session, config.sessions, now()) === undefined)
-    .map(({ is_replaced: _, ...session }) => ({
-      ...session,
+    .map(({ is_replaced: _, client, ...session }) => ({
+      ...{ ...session, ...(client && { client }) },
       created_at: session.created_at.toISOString(),
       refreshed_at: session.refreshed_at.toISOString(),
       not_after: session.not_after?.toISOString() ?? null,

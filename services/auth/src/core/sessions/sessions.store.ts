@@ -246,6 +246,16 @@ export function listSessions(db: Kysely<DB>, userId: string, limit: number, afte
     .selectFrom('sessions')
     .select(['id', 'aal', 'created_at', 'refreshed_at', 'not_after', 'user_agent', 'ip'])
     .select(sql<string>`to_json(created_at) #>> '{}'`.as('place'))
+    .select((eb) =>
+      eb
+        .selectFrom('oauth_clients')
+        .select(
+          sql<{ id: string; name?: string }>`json_strip_nulls(
+          json_build_object('id', coalesce(metadata_uri, oauth_clients.id::text), 'name', client_name))`.as('client'),
+        )
+        .whereRef('oauth_clients.id', '=', 'sessions.oauth_client_id')
+        .as('client'),
+    )
     .where('user_id', '=', userId)
     .where(isAfter ?? sql.lit(true))
     .orderBy('created_at', 'desc')

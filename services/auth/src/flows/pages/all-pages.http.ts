@@ -10,6 +10,8 @@ import { codePage } from './code.ts'
 import { confirmPage } from './confirm.ts'
 import { factorPage } from './factor.ts'
 import { newPasswordPage } from './new-password.ts'
+import { consentPage } from './oauth/consent.ts'
+import { devicePage } from './oauth/device.ts'
 import { passkeyPage } from './passkey.ts'
 import { providerPage } from './provider.ts'
 import { recoverPage } from './recover.ts'
@@ -20,6 +22,9 @@ import { signUpPage } from './sign-up.ts'
 const signIn = [signInPage, codePage, factorPage, providerPage, arrivalPage, signOutPage]
 const signUp = [signUpPage, recoverPage, newPasswordPage, confirmPage, passkeyPage]
 
-export const allPages: readonly Page[] = [...signIn, ...signUp, ...accountPages]
+/** Answers to applications that sign in with this service, where OAUTH_SERVER_ENABLED. */
+const oauthPages = [consentPage, devicePage]
+
+export const allPages: readonly Page[] = [...signIn, ...signUp, ...accountPages, ...oauthPages]
 
 export const answerAllPages = (app: FastifyInstance, deps: Deps): PageAnswers => answerPages(app, deps, allPages)

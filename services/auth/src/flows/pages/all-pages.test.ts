@@ -14,6 +14,7 @@ const test = base.extend<object & { service: TestService }>({
     startTestService({
       ...PASSKEYS,
       AUTH_HOSTED_PAGES_ENABLED: 'true',
+      AUTH_OAUTH_SERVER_ENABLED: 'true',
       AUTH_SELF_DELETION_ENABLED: 'true',
       AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true',
       AUTH_MFA_TRUSTED_DEVICE_TTL: '30d',

@@ -10,6 +10,8 @@ import { createFarServer } from '@services/common/testing/http/far-server'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type SecondUser, totpCode, withTotp } from '../../../test/second-factors.ts'
 import { codeIn, startTestService, type TestService } from '../../../test/service.ts'
+import { beginDevice } from '../../core/oauth-server/devices/begin-device.ts'
+import { begun, oauthSettings, registered } from '../oauth-server/testing/applications.ts'
 import { accountPages } from './account/account-pages.ts'
 import { allPages } from './all-pages.http.ts'
 
@@ -24,6 +26,7 @@ describe('in a browser', { tags: 'chromium' }, () => {
   let auth: string
   let target: string
   let second: SecondUser
+  let clientId: string
 
   beforeAll(async () => {
     application = createFarServer((_request, response) => {
@@ -34,6 +37,8 @@ describe('in a browser', { tags: 'chromium' }, () => {
     // Another site to a browser than the application. Browsers take this machine for as safe as TLS.
     auth = `http://localhost:${await findFreePort()}`
     service = await startTestService({
+      ...(await oauthSettings()),
+      AUTH_OAUTH_SERVER_AUTHORIZATION_PATH: '',
       AUTH_SITE_URL: target,
       AUTH_API_EXTERNAL_URL: auth.replace('http:', 'https:'),
       AUTH_HOSTED_PAGES_ENABLED: 'true',
@@ -42,6 +47,7 @@ describe('in a browser', { tags: 'chromium' }, () => {
     })
     await service.signedIn(ADA, PASSWORD)
     second = await withTotp(service)
+    clientId = (await registered(service, { redirect_uris: [target], client_name: 'Films' })).clientId
     await service.app.listen({ port: Number(new URL(auth).port), host: '127.0.0.1' })
     browser = await launchBrowser()
   })
@@ -71,13 +77,22 @@ describe('in a browser', { tags: 'chromium' }, () => {
 
   async function toPassword(page: Page, email = ADA) {
     await start(page)
+    await answerAddress(page, email)
+  }
+
+  async function answerAddress(page: Page, email: string) {
     await page.getByLabel('Email address').fill(email)
     await press(page, 'Continue')
     await page.getByLabel('Password').waitFor()
   }
 
   async function signIn(page: Page, email = ADA) {
-    await toPassword(page, email)
+    await start(page)
+    await answerSignIn(page, email)
+  }
+
+  async function answerSignIn(page: Page, email = ADA) {
+    await answerAddress(page, email)
     await page.getByLabel('Password').fill(PASSWORD)
     await press(page, 'Sign in')
   }
@@ -109,6 +124,28 @@ describe('in a browser', { tags: 'chromium' }, () => {
     await press(page, 'Send the code')
     await page.getByLabel('Code').fill((await mailTo(email)).code)
     await press(page, 'Continue')
+  }
+
+  /** Comes to the page of an application's request, through the sign-in. */
+  async function toConsent(page: Page, more: Record<string, string> = {}) {
+    const id = await begun(service, clientId, { redirect_uri: target, prompt: 'consent', ...more })
+    await page.goto(`${auth}/ui/consent?authorization_id=${id}`)
+    await answerSignIn(page)
+    await page.getByRole('heading', { name: 'Allow access?' }).waitFor()
+  }
+
+  /** Comes to the page of a device that waits, through the sign-in. */
+  async function toDevice(page: Page) {
+    const device = { scopes: ['email', 'offline_access'], resources: [] }
+    const { user_code } = await beginDevice(service.deps, { id: clientId }, device, {
+      ip: '192.0.2.1',
+      userAgent: 'TV',
+    })
+    await page.goto(`${auth}/ui/device`)
+    await answerSignIn(page)
+    await page.getByLabel('Code').fill(user_code.toLowerCase())
+    await press(page, 'Continue')
+    await page.getByText(user_code).waitFor()
   }
 
   const arrived = (page: Page) => page.getByRole('heading', { name: 'Welcome' }).waitFor()
@@ -194,6 +231,8 @@ describe('in a browser', { tags: 'chromium' }, () => {
         await page.goto((await mailTo(email)).link)
       },
     ],
+    ['consent', '/ui/consent', 'Allow access?', (page) => toConsent(page)],
+    ['device', '/ui/device', 'Connect a device', toDevice],
     ['failure', '/ui/arrive', 'That did not work', (page) => page.goto(`${auth}/ui/arrive?code=x`)],
   ]
 
@@ -290,6 +329,19 @@ describe('in a browser', { tags: 'chromium' }, () => {
     await page.getByText('You are signed out.').waitFor()
     await signIn(page, second.email)
     await arrived(page)
+    expect(complaints).toEqual([])
+  })
+
+  test('an answer leads to the application, by a page without scripts, and a device has its answer', async () => {
+    const { page, complaints } = await open({ javaScriptEnabled: false })
+    await toConsent(page)
+    await press(page, 'Allow')
+    await arrived(page)
+    expect(page.url()).toMatch(/\/done\?code=[\w-]+&state=st&iss=https/)
+    await page.context().clearCookies()
+    await toDevice(page)
+    await press(page, 'Allow')
+    await page.getByText('The device is connected.').waitFor()
     expect(complaints).toEqual([])
   })
 

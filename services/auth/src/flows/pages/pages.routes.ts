@@ -9,6 +9,7 @@ const MAX_FORM_BYTES = 64 * 1024
 /** Paths of all pages. They are known before the pages are loaded. */
 export const PAGE_PATHS = [
   ...['/ui/sign-in', '/ui/code', '/ui/factor', '/ui/provider', '/ui/arrive', '/ui/sign-out'],
+  ...['/ui/consent', '/ui/device'],
   ...['/ui/sign-up', '/ui/recover', '/ui/new-password', '/ui/confirm', '/ui/passkey', '/ui/account'],
   ...['name', 'addresses', 'password', 'passkeys', 'factors', 'sessions', 'devices'].map(
     (name) => `/ui/account/${name}`,

@@ -12,7 +12,10 @@ import { errorAnswers } from '../bodies/error-bodies.ts'
 import { isPrefetch } from '../pages/answer-by-redirect.ts'
 import { openVisits, type Visit } from './visit.ts'
 
-export type Answer = FastifyReply | Promise<FastifyReply>
+/** A page or redirect on its way. */
+export type Sent = FastifyReply
+
+export type Answer = Sent | Promise<Sent>
 
 export interface Page {
   /** Below `/ui`. */

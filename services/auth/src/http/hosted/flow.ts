@@ -1,11 +1,15 @@
 /** Longest value that an application may give; a redirect target has its own bound. */
 const MAX_LENGTH = 2048
 
-const NAMES = ['redirect_to', 'code_challenge', 'code_challenge_method', 'next', 'prompt'] as const
+const NAMES = [
+  ...(['redirect_to', 'code_challenge', 'code_challenge_method', 'next', 'prompt'] as const),
+  ...(['authorization_id', 'user_code'] as const),
+] as const
 
 /**
  * Target of a visit: an application, by fragment or PKCE code, or with `next` another page of ours. `prompt` is `login`
- * where a sign-in of now is asked for. A flow travels in addresses and forms. The rules of redirects judge it at its
+ * where a sign-in of now is asked for. A request of a client of the OAuth server, or of a device, is on its way to the
+ * page that answers it. A flow travels in addresses and forms. The rules of redirects judge it at its
  * end.
  */
 export type Flow = Partial<Record<(typeof NAMES)[number], string>>

@@ -8,7 +8,7 @@ import { hiddenFields } from '@services/common/pages/forms'
 import { notice } from '@services/common/pages/notices'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { decodeJwt } from 'jose'
-import { ACCOUNT_PATH, ARRIVAL_PATH, FACTORS_PATH } from '../../config/pages/page-paths.ts'
+import { ARRIVAL_PATH, FACTORS_PATH, isForPagesAlone } from '../../config/pages/page-paths.ts'
 import { lacksFactor } from '../../core/factors/assurance.ts'
 import { isSecondFactorDemanded } from '../../core/freshness/require-fresh.ts'
 import { deriveKey } from '../../core/keys/derive-key.ts'
@@ -125,7 +125,7 @@ export function openVisits(app: FastifyInstance, deps: Deps) {
       flow.prompt = undefined
       // A site that is a page of ours needs no tokens: the cookie is enough.
       const own = ownPathOf(config, flow)
-      const aal = await take(session, { isShared: !(flow.next ?? own ?? '').startsWith(ACCOUNT_PATH) })
+      const aal = await take(session, { isShared: !isForPagesAlone(flow.next ?? own ?? '') })
       if (lacksFactor({ factors: session.user.factors as FactorJson[] }, aal)) return goTo('/ui/factor')
       if (flow.next !== undefined) return reply.redirect(link(flow.next, { next: undefined }), 303)
       if (own !== undefined) return reply.redirect(base + own, 303)
@@ -144,12 +144,7 @@ export function openVisits(app: FastifyInstance, deps: Deps) {
     }
 
     return {
-      path,
-      query,
-      form,
-      flow,
-      reply,
-      isPost,
+      ...{ path, query, form, flow, request, reply, isPost, language },
       /** Settings and clock, for pages; changes go through the API. */
       deps,
       /** Sets the refusal that the page of this visit shows. */

@@ -37,6 +37,9 @@ const PROVIDER_REQUESTS_PER_ADDRESS = { points: 20, seconds: FIVE_MINUTES }
 /** Wrong guesses at the fixed code of a test address: half of a million possible ones take seventeen years. */
 const FIXED_CODE_GUESSES = { points: 20, seconds: 6 * 3600 }
 
+/** Codes of devices that are waiting are few among 26 billion: a guess at these rates finds none. */
+const WRONG_DEVICE_CODES = { points: 5, seconds: 60 }
+
 /** Devices that a user trusts: each may send a mail. */
 const DEVICES_TRUSTED = { points: 10, seconds: 3600 }
 
@@ -91,6 +94,7 @@ export function createLimits(deps: LimiterDeps, config: Pick<Config, 'limits' | 
   const refusalsStored = openFixed('refused-sign-ins', REFUSALS_STORED)
   const refusalsStoredOfOne = openFixed('refused-sign-ins-of-one', REFUSALS_STORED_OF_ONE)
   const fixedCodeGuesses = openFixed('fixed-code', FIXED_CODE_GUESSES)
+  const wrongDeviceCodes = openFixed('device-codes', WRONG_DEVICE_CODES)
   const addressChanges = openFixed('address-change', ADDRESS_CHANGES)
   const devicesTrusted = openFixed('devices-trusted', DEVICES_TRUSTED)
   const samplesSent = openFixed('samples-sent', SAMPLES_SENT)
@@ -116,6 +120,9 @@ export function createLimits(deps: LimiterDeps, config: Pick<Config, 'limits' | 
       if (caller && isOver(await refusalsStoredOfOne.count(keyOf(`${method} ${caller}`)))) return false
       return !isOver(await refusalsStored.count(userId ? 'users' : 'all'))
     },
+    /** Counts a device's code that a user enters, by client address or, without a trusted header, by user. */
+    deviceCodeEntered: (request: FastifyRequest, userId: string) =>
+      consume(wrongDeviceCodes, keyOf(limitKeyOf(request, config) ?? userId), 'over_request_rate_limit'),
     /** Counts a user's request for another address, whose answer reveals whether it is taken. */
     addressChange: (userId: string) => consume(addressChanges, userId, 'over_request_rate_limit'),
     /** Counts a user's request to trust a device. */

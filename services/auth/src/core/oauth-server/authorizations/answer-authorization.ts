@@ -5,7 +5,7 @@ import type { DB, OAuthAuthorization, OAuthClient } from '../../../db/tables.ts'
 import { apiError } from '../../../errors.ts'
 import type { OAuthErrorCode } from '../../../oauth-errors.ts'
 import { type AuditDeps, type AuditLog, audit } from '../../audit/audit.ts'
-import { type LiveCaller, type LockedSession, withLockedCaller } from '../../sessions/caller.ts'
+import { type LockedSession, type UserSession, withLockedCaller } from '../../sessions/caller.ts'
 import type { User } from '../../users/users.store.ts'
 import { findOAuthClient } from '../oauth-clients.store.ts'
 import type { ScopeDeps } from '../own-scopes.ts'
@@ -39,7 +39,7 @@ export type Viewed = { request: OAuthAuthorization; client: OAuthClient } | { re
 export async function viewAuthorization(
   deps: AnswerDeps,
   log: AuditLog,
-  caller: LiveCaller,
+  caller: UserSession,
   id: string,
 ): Promise<Viewed> {
   const { db, now } = deps
@@ -59,7 +59,7 @@ export async function viewAuthorization(
 export function answerAuthorization(
   deps: AnswerDeps,
   log: AuditLog,
-  caller: LiveCaller,
+  caller: UserSession,
   id: string,
   action: Action,
 ): Promise<string> {
@@ -155,7 +155,7 @@ function notFound(): never {
 export async function answerSilently(
   deps: AnswerDeps,
   log: AuditLog,
-  caller: LiveCaller | undefined,
+  caller: UserSession | undefined,
   id: string,
 ): Promise<string | undefined> {
   const { db, now } = deps

@@ -37,6 +37,16 @@ export const claimAuthorization = (
     .returningAll()
     .executeTakeFirst()
 
+/** Gives a request up to the next user who sees it. */
+export const releaseAuthorization = (db: Kysely<DB>, { id, userId }: Omit<Claim, 'now'>) =>
+  db
+    .updateTable('oauth_authorizations')
+    .set({ user_id: null })
+    .where('id', '=', id)
+    .where('user_id', '=', userId)
+    .where('status', '=', 'pending')
+    .execute()
+
 /** Locks a request that this user has seen; undefined if there is none or it has expired. */
 export const lockAuthorization = (
   trx: Transaction<DB>,

@@ -5,6 +5,7 @@ import { accountWords } from '../../../words/pages/account/overview.ts'
 import { sessionWords } from '../../../words/pages/account/sessions.ts'
 import { accountPage, done, type Own, refused, rowButton, showAccount, shownTime, unavailable } from './account-page.ts'
 import { clientName } from './client-name.ts'
+import { shownClient } from './shown-application.ts'
 
 interface Session {
   id: string
@@ -13,6 +14,8 @@ interface Session {
   user_agent: string | null
   ip: string | null
   current: boolean
+  /** Application of the session; absent for the user's own. */
+  client?: { id: string; name?: string }
 }
 
 export const sessionsPage = accountPage({
@@ -42,8 +45,8 @@ async function showSessions(own: Own, problem?: string) {
       table({
         ...{ caption: visit.words(accountWords).sessions, empty: words.none },
         columns: [words.device, words.place, words.begun, words.used, words.actions],
-        rows: sessions.map(({ id, user_agent, ip, created_at, refreshed_at, current }) => {
-          const name = clientName(user_agent) ?? words.unknown
+        rows: sessions.map(({ id, client, user_agent, ip, created_at, refreshed_at, current }) => {
+          const name = client ? shownClient(client) : (clientName(user_agent) ?? words.unknown)
           const fields = { session_id: id }
           return [
             name,

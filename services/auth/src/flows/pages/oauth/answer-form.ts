@@ -1,0 +1,16 @@
+import type { Html } from '@services/common/html'
+import { button } from '@services/common/pages/forms'
+import type { Visit } from '../../../http/hosted/visit.ts'
+import { consentWords } from '../../../words/pages/oauth/consent.ts'
+
+/** Form of an answer: `answer` is `allow` or `deny`. */
+export function answerForm(visit: Visit, fields: Record<string, string> = {}): Html {
+  const words = visit.words(consentWords)
+  return visit.formOf({
+    fields,
+    body: [
+      button({ label: words.allow, name: 'answer', value: 'allow' }),
+      button({ label: words.deny, name: 'answer', value: 'deny', kind: 'quiet' }),
+    ],
+  })
+}
