@@ -27,8 +27,9 @@ export async function bareRotations(url: string, users: BenchUser[]) {
     activeAfter: null,
     wereAccepted: false,
   }
+  const ofSession = { userAgent: null, ip: '127.0.0.1', oauthClientId: null, thumbprint: null }
   const query = await capture(url, (db) =>
-    rotateSessions(db, [{ ...sample, userAgent: null, ip: '127.0.0.1' }], times, {
+    rotateSessions(db, [{ ...sample, ...ofSession }], times, {
       singlePerUser: false,
       comparesAddress: true,
     }),

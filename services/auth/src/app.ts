@@ -50,7 +50,9 @@ import { formPostRoutes } from './flows/oauth-server/authorize/form-post.routes.
 import { ownGrantsRoutes } from './flows/oauth-server/authorize/grants.routes.ts'
 import { parRoutes } from './flows/oauth-server/authorize/par.routes.ts'
 import { registerRoutes } from './flows/oauth-server/register/register.routes.ts'
+import { introspectRoutes } from './flows/oauth-server/token/introspect.routes.ts'
 import { revokeRoutes } from './flows/oauth-server/token/revoke.routes.ts'
+import { oauthTokenRoutes } from './flows/oauth-server/token/token.routes.ts'
 import { userinfoRoutes } from './flows/oauth-server/userinfo/userinfo.routes.ts'
 import { passkeysRoutes } from './flows/passkeys/passkeys.routes.ts'
 import { passkeySignInRoutes } from './flows/passkeys/sign-in.routes.ts'
@@ -161,8 +163,10 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     requireOAuthServer(scope, config)
     answerInOAuthForm(scope)
     acceptOAuthForms(scope)
+    await scope.register(oauthTokenRoutes, { deps })
     await scope.register(revokeRoutes, { deps })
     await scope.register(parRoutes, { deps })
+    await scope.register(introspectRoutes, { deps })
   })
 
   // Passkeys: while they are disabled, no path of theirs checks a token
@@ -264,6 +268,7 @@ const CORS_HEADERS = [
   'apikey',
   DEVICE_TOKEN,
   'If-Match',
+  'DPoP',
   // Sent by tracing clients and by clients that count retries.
   'traceparent',
   'tracestate',

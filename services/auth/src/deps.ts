@@ -24,6 +24,7 @@ import { createSmsGuards } from './core/limits/sms-guards.ts'
 import { createFirstAttempts } from './core/message-hooks/request-attempts.ts'
 import type { ClientKeySets } from './core/oauth-server/client-keys.ts'
 import type { ClientDocuments } from './core/oauth-server/documents/client-documents.ts'
+import { findIntrospected, type NamedInRequest } from './core/oauth-server/tokens/introspected.store.ts'
 import type { RandomBytes } from './core/one-time-tokens/one-time-token.ts'
 import { randomDelayMs } from './core/outbox/job-delay.ts'
 import { MESSAGE_QUEUES } from './core/outbox/outbox.ts'
@@ -208,6 +209,10 @@ export async function makeDeps(
     /** Writes the events of users for the operator's own servers. */
     events: events ?? recordEvents({ db, config, log, now, newRowId }),
     findCaller: batchLoads((callers: readonly NamedCaller[]) => findCallers(db, callers, config.sessions), MAX_CALLERS),
+    findIntrospected: batchLoads(
+      (requests: readonly NamedInRequest[]) => findIntrospected(db, requests, config.sessions),
+      MAX_CALLERS,
+    ),
     rotateSession: createRotateSession({ db, now, config }),
     /** UUIDv7, for rows of sign-ins and refreshes: their index grows at its end, not at a random page per row. */
     newRowId,

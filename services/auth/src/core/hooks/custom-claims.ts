@@ -43,7 +43,7 @@ export async function customClaims<Given extends Claims>(
 
 /** Names the facts that an answer is about, without times, which differ in another run, and `changeable` ones. */
 function keyOf(claims: Claims, method: string): string {
-  const { exp: _e, iat: _i, jti: _j, app_metadata: _a, user_metadata: _u, amr: _m, ...facts } = claims
+  const { exp: _e, iat: _i, nbf: _n, jti: _j, app_metadata: _a, user_metadata: _u, amr: _m, ...facts } = claims
   return JSON.stringify([method, facts])
 }
 
@@ -85,6 +85,9 @@ const REQUIRED = ['aud', 'exp', 'iat', 'sub', 'email', 'phone', 'role', 'aal', '
 /** Claims that name the user, the session and the issuer: with others a token would belong to another user. */
 const UNCHANGED = ['sub', 'session_id', 'iss', 'iat', 'client_id']
 
+/** Claims that bind the token of an application beside those. */
+const BINDING = ['scope', 'cnf', 'act']
+
 /** Largest claims that a hook may add to: a token of them fits in a header, of which Node takes 16 KiB in all. */
 const MAX_BYTES = 8 * 1024
 const bytesOf = (claims: Metadata) => Buffer.byteLength(JSON.stringify(claims))
@@ -97,7 +100,8 @@ export function acceptedClaims(claims: Metadata, given: Metadata): Claims {
     .map(([name, [, words]]) => `${name} must be ${words}`)
   const reasons = [...missing, ...wrong]
   if (reasons.length > 0) throw refused(`output claims do not conform to the expected schema: ${reasons.join(', ')}`)
-  const changed = UNCHANGED.filter((name) => claims[name] !== given[name])
+  const fixed = given.client_id === undefined ? UNCHANGED : [...UNCHANGED, ...BINDING]
+  const changed = fixed.filter((name) => !isDeepStrictEqual(claims[name], given[name]))
   if (changed.length > 0)
     throw refused(`output claims change ${changed.join(', ')}, which a hook must leave as they are`)
   const { exp, iat } = claims as Claims

@@ -11,8 +11,10 @@ type VerifyingKey = { alg: SigningAlgorithm; key: CryptoKey | Uint8Array }
 export interface SigningKeys {
   alg: SigningAlgorithm
   sign(claims: JWTPayload): Promise<string>
+  /** Signs an id_token, whose type is `JWT` whatever that of access tokens is. */
+  signIdToken(claims: JWTPayload & { at_hash: string }): Promise<string>
   /**
-   * Returns the claims of a valid, unexpired token, or undefined. A token without `exp` passes
+   * Returns the claims of a valid, unexpired access token, or undefined. A token without `exp` passes
    * (contract/auth-core.md 3.2).
    */
   verify(token: string, now: Date): Promise<JWTPayload | undefined>
@@ -69,7 +71,8 @@ async function importKeys(options: KeyOptions): Promise<SigningKeys> {
   const signer = options.keys?.find((key) => key.key_ops.includes('sign'))
   const signingKey = signer && (await importKey(signer))
   const alg = signer?.alg ?? 'HS256'
-  const header = { alg, typ: options.type === 'at+jwt' ? 'at+jwt' : 'JWT', ...(signer ? { kid: signer.kid } : {}) }
+  const headerOf = (typ: string) => ({ alg, typ, ...(signer ? { kid: signer.kid } : {}) })
+  const header = headerOf(options.type === 'at+jwt' ? 'at+jwt' : 'JWT')
   const hmacKey = createSecretKey(secret)
   const encodedHeader = Buffer.from(JSON.stringify(header)).toString('base64url')
   const cached = new Map<string, JWTPayload>()
@@ -81,11 +84,15 @@ async function importKeys(options: KeyOptions): Promise<SigningKeys> {
     throw new errors.JWKSNoMatchingKey()
   }
 
+  const signWith = (claims: JWTPayload, typed: ReturnType<typeof headerOf>) =>
+    new SignJWT(claims).setProtectedHeader(typed).sign(signingKey ?? hmacKey)
+
   return {
     alg,
     sign: signingKey
-      ? (claims) => new SignJWT(claims).setProtectedHeader(header).sign(signingKey)
+      ? (claims) => signWith(claims, header)
       : async (claims) => signHs256(encodedHeader, claims, hmacKey),
+    signIdToken: (claims) => signWith(claims, headerOf('JWT')),
     verify: async (token, now) => {
       const known = cached.get(token)
       if (known) return isInTime(known, now) ? known : undefined
@@ -97,6 +104,8 @@ async function importKeys(options: KeyOptions): Promise<SigningKeys> {
         })
         // Elsewhere the key may sign security events or request objects, which are no access tokens (RFC 8725 3.11).
         if (!ACCEPTED_TYPES.includes(protectedHeader.typ?.toLowerCase())) return undefined
+        // An id_token, which an application shows to others: it opens nothing.
+        if (payload.at_hash !== undefined) return undefined
         if (token.length > MAX_CACHED_LENGTH) return payload
         if (cached.size >= MAX_CACHED) cached.delete(cached.keys().next().value as string)
         cached.set(token, payload)

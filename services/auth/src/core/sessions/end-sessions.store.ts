@@ -23,6 +23,7 @@ const isSessionOrReplaced = ({ singlePerUser }: Limits, id: string) =>
     ? sql<boolean>`(user_id, created_at, id) in (
         select older.user_id, older.created_at, older.id
         from ${sql.table('sessions')} this join ${sql.table('sessions')} older on older.user_id = this.user_id
+          and older.oauth_client_id is not distinct from this.oauth_client_id
           and (older.created_at, older.id) <= (this.created_at, this.id)
         where this.id = ${id})`
     : sql<boolean>`(id = ${id})`

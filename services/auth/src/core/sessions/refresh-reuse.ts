@@ -29,7 +29,7 @@ import { recoverSession } from './refresh-reuse.store.ts'
 import type { RefreshToken } from './refresh-token.ts'
 import type { SessionLimits } from './session-limits.ts'
 
-interface ReuseDeps extends AuditDeps {
+export interface ReuseDeps extends AuditDeps {
   db: Kysely<DB>
   config: AuditDeps['config'] & { sessions: SessionLimits }
 }

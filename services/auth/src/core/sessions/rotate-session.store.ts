@@ -28,6 +28,8 @@ export interface RotatedSession {
   refresh_counter: number
   /** Late repeats of the parent; 0 unless this was one. */
   repeats: number
+  /** Rights of an application; null: the session is the account's own. */
+  grant: { scopes: string[]; resources: string[] } | null
   user: User
 }
 
@@ -50,6 +52,8 @@ export async function rotateSessions(
     counters: rotations.map(({ counter }) => counter),
     userAgents: rotations.map(({ userAgent }) => userAgent),
     ips: rotations.map(({ ip }) => ip),
+    oauthClientIds: rotations.map(({ oauthClientId }) => oauthClientId),
+    thumbprints: rotations.map(({ thumbprint }) => thumbprint),
     auditIds: rotations.map(({ auditId }) => auditId),
   })
   const rotated = new Map(rows.map(({ place, user, ...session }) => [place, { ...session, user: toUser(user) }]))
@@ -61,6 +65,8 @@ interface RotationInput extends RotationTimes, RepeatRule {
   counters: number[]
   userAgents: (string | null)[]
   ips: (string | null)[]
+  oauthClientIds: (string | null)[]
+  thumbprints: (string | null)[]
   auditIds: (string | null)[]
 }
 
@@ -76,8 +82,9 @@ const rotationQuery = (singlePerUser: boolean, waits: boolean) => (_: Kysely<DB>
     with presented as (
       select * from unnest(
         (select ${input.sessionIds}::uuid[]), (select ${input.counters}::bigint[]),
-        (select ${input.userAgents}::text[]), (select ${input.ips}::inet[]), (select ${input.auditIds}::uuid[])
-      ) with ordinality presented (session_id, counter, user_agent, ip, audit_id, place)
+        (select ${input.userAgents}::text[]), (select ${input.ips}::inet[]), (select ${input.auditIds}::uuid[]),
+        (select ${input.oauthClientIds}::uuid[]), (select ${input.thumbprints}::text[])
+      ) with ordinality presented (session_id, counter, user_agent, ip, audit_id, client_id, thumbprint, place)
     ), held as (
       ${
         waits
@@ -96,13 +103,17 @@ const rotationQuery = (singlePerUser: boolean, waits: boolean) => (_: Kysely<DB>
         and (${isCurrent} or (${input.wereAccepted}::boolean and session.refresh_counter > presented.counter)
           or (session.refresh_counter = presented.counter + 1
           and (${isWithinInterval} or ${isRepeatable('session', client, sql`${input.comparesAddress}`)})))
+        and session.oauth_client_id is not distinct from presented.client_id
+        and (session.dpop_thumbprint is null or session.dpop_thumbprint = presented.thumbprint)
         and (owner.banned_until is null or owner.banned_until <= ${input.now})
         and (session.not_after is null or session.not_after > ${input.now})
         and (${input.startedAfter}::timestamptz is null or session.created_at > ${input.startedAfter}::timestamptz)
         and (${input.activeAfter}::timestamptz is null or session.refreshed_at > ${input.activeAfter}::timestamptz)
         and not ${isReplaced(singlePerUser, 'session')}
       returning presented.place, presented.audit_id, session.id, session.user_id, session.aal, session.amr,
-        session.refresh_counter, session.repeats, presented.ip
+        session.refresh_counter, session.repeats, presented.ip,
+        case when session.oauth_client_id is not null
+          then jsonb_build_object('scopes', session.scopes, 'resources', session.resources) end as rights
     ), audited as (
       insert into ${sql.table('audit_log_entries')} (id, payload, created_at, ip_address)
       select rotated.audit_id, jsonb_strip_nulls(jsonb_build_object(
@@ -115,7 +126,7 @@ const rotationQuery = (singlePerUser: boolean, waits: boolean) => (_: Kysely<DB>
       where rotated.audit_id is not null
     )
     select rotated.place, rotated.id, rotated.aal, rotated.amr, rotated.refresh_counter, rotated.repeats,
-      ${userJson(expressionBuilder<DB, 'users'>())}
+      rotated.rights as "grant", ${userJson(expressionBuilder<DB, 'users'>())}
     from rotated join ${users} on ${sql.ref('users.id')} = rotated.user_id`
 }
 

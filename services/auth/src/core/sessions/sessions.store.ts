@@ -164,13 +164,15 @@ export async function insertCopy(
 }
 
 /**
- * Matches a session replaced by a newer sign-in. Computed, because concurrent sign-ins do not see each other but agree
- * on the order (ids break ties). Omitted where all are valid: planning it cost GET /user a third of its rate.
+ * Matches a session replaced by a newer sign-in, of the same application if it belongs to one. Computed, because
+ * concurrent sign-ins do not see each other but agree on the order (ids break ties). Omitted where all are valid:
+ * planning it cost GET /user a third of its rate.
  */
 export const isReplaced = (singlePerUser: boolean, session = 'sessions') =>
   singlePerUser
     ? sql<boolean>`exists (
         select from ${sql.table('sessions')} newer where newer.user_id = ${sql.ref(`${session}.user_id`)}
+          and newer.oauth_client_id is not distinct from ${sql.ref(`${session}.oauth_client_id`)}
           and (newer.created_at, newer.id) > (${sql.ref(`${session}.created_at`)}, ${sql.ref(`${session}.id`)}))`
     : sql<boolean>`false`
 
@@ -178,6 +180,10 @@ export const isReplaced = (singlePerUser: boolean, session = 'sessions') =>
 export interface Presentation {
   sessionId: string
   counter: number
+  /** Application that presents it; null: the account's own. */
+  oauthClientId: string | null
+  /** Key that the application has proven to have (RFC 9449); null: none. */
+  thumbprint: string | null
   userAgent: string | null
   ip: string | null
 }
@@ -221,6 +227,7 @@ const sessionWithUser = (db: Kysely<DB>, id: string, { singlePerUser }: SessionL
     ])
     .select(isReplaced(singlePerUser).as('is_replaced'))
     .select(['sessions.created_at', 'sessions.refreshed_at', 'sessions.not_after'])
+    .select(['sessions.oauth_client_id', 'sessions.dpop_thumbprint'])
     .select(['users.banned_until', 'users.role', 'users.email', 'users.phone', 'users.user_metadata'])
     .where('sessions.id', '=', id)
 

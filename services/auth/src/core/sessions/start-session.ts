@@ -133,7 +133,7 @@ async function userEvent(
 }
 
 /** A session as events show it. */
-const shownSession = ({
+export const shownSession = ({
   id,
   aal,
   amr,

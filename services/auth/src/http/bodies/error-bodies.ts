@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { ApiError } from '@services/common/errors'
 import type { CommonFailure, ErrorAnswers } from '@services/common/http/error-answers'
 import { apiError, type ErrorCode } from '../../errors.ts'
+import { isOAuthError, oauthBody } from './oauth-error-body.ts'
 
 /** Date of the error form (contract/auth-core.md 2.1): before 2024-01-01 `code` is the status, then the error code. */
 const API_VERSION_HEADER = 'x-supabase-api-version'
@@ -36,6 +37,7 @@ export const errorAnswers: ErrorAnswers = {
       ...(detail ? { message: `Could not read the request: ${detail}` } : {}),
     }),
   form(error, requestId, sent) {
+    if (isOAuthError(error)) return { body: oauthBody(error) }
     const headers = { 'x-sb-error-code': error.code, ...challengeOf(error) }
     if (!wantsNewForm(sent)) return { headers, body: oldForm(error, requestId) }
     return { headers: { ...headers, [API_VERSION_HEADER]: NEW_FORM_SINCE }, body: newForm(error) }

@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import { ErrorShape } from './shapes.ts'
 
 /** Failure of an endpoint of the OAuth server (RFC 6749, section 5.2). */
-const OAuthErrorShape = Type.Object(
+export const OAuthErrorShape = Type.Object(
   { error: Type.String(), error_description: Type.Optional(Type.String()) },
   { title: 'OAuthError', additionalProperties: true },
 )

@@ -9,3 +9,12 @@ export async function findUserOfClientSession(
   const session = db.selectFrom('sessions').select('user_id').where('id', '=', id)
   return (await session.where('oauth_client_id', '=', clientId).executeTakeFirst())?.user_id
 }
+
+/** Finds the rights of an application's session; undefined for the account's own. */
+export async function findRightsOfSession(
+  db: Kysely<DB>,
+  id: string,
+): Promise<{ scopes: string[]; resources: string[] } | undefined> {
+  const found = await db.selectFrom('sessions').select(['scopes', 'resources']).where('id', '=', id).executeTakeFirst()
+  return found?.scopes && found.resources ? { scopes: found.scopes, resources: found.resources } : undefined
+}

@@ -1,0 +1,75 @@
+import { hashAuthorizationCode } from '../../../core/oauth-server/authorizations/authorization-code.ts'
+import { type FoundCode, findCode } from '../../../core/oauth-server/tokens/codes.store.ts'
+import type { TokenAnswer } from '../../../core/oauth-server/tokens/issue-client-tokens.ts'
+import { isVerifierOf } from '../../../core/one-time-tokens/pkce.ts'
+import { isBanned } from '../../../core/users/is-banned.ts'
+import { findUserById } from '../../../core/users/users.store.ts'
+import { oauthError } from '../../../oauth-errors.ts'
+import { type GrantRequest, narrowedResources } from './grant.ts'
+import { endGivenSession, openSession } from './open-session.ts'
+
+export interface CodeFields {
+  code?: string | undefined
+  code_verifier?: string | undefined
+  redirect_uri?: string | undefined
+  resources: readonly string[]
+}
+
+/**
+ * Exchanges a code for tokens (RFC 6749, section 4.1.3; RFC 7636 4.6). A wrong verifier, address or client leaves the
+ * code valid, the right ones use it up. A second use ends the session of the first.
+ */
+export async function exchangeCode(request: GrantRequest, fields: CodeFields): Promise<TokenAnswer> {
+  const { code, code_verifier: verifier, resources } = fields
+  if (!code) throw oauthError('invalid_request', { message: 'code is required' })
+  if (!verifier) throw oauthError('invalid_request', { message: 'code_verifier is required' })
+  const hash = hashAuthorizationCode(code)
+  const found = requireCode(request, await findCode(request.deps.db, hash), fields)
+  requireKey(request, found)
+  narrowedResources(found.resources, resources)
+  const { user_id: userId, nonce } = found
+  const opened =
+    found.given_session_id === null &&
+    userId !== null &&
+    (await openSession(request, { kind: 'authorization_code', hash, userId, nonce, resources }))
+  if (opened) return opened
+  throw await refusal(request, hash)
+}
+
+/** Throws invalid_grant for the code of another request. */
+function requireCode(
+  { client }: GrantRequest,
+  found: FoundCode | undefined,
+  { code_verifier: verifier = '', redirect_uri: redirectUri }: CodeFields,
+): FoundCode {
+  if (!found || found.client_id !== client.id) throw unusable()
+  if (!isVerifierOf({ challenge: found.code_challenge, method: 's256' }, verifier)) {
+    throw oauthError('invalid_grant', { message: 'PKCE verification failed' })
+  }
+  if (redirectUri !== undefined && redirectUri !== found.redirect_uri) {
+    throw oauthError('invalid_grant', { message: 'redirect_uri is not that of the request' })
+  }
+  return found
+}
+
+/** The key that a request named beforehand is the one of its tokens (RFC 9449, section 10). */
+function requireKey({ thumbprint }: GrantRequest, { dpop_thumbprint: key }: FoundCode): void {
+  if (key === null || key === thumbprint) return
+  throw oauthError('invalid_grant', { message: 'The DPoP key is not that of the request' })
+}
+
+/** Finds why a code gave nothing, and ends the session that it gave before. */
+async function refusal({ deps, log, client }: GrantRequest, hash: Buffer) {
+  const found = await findCode(deps.db, hash)
+  if (!found?.user_id) return unusable()
+  const { user_id: userId, given_session_id: sessionId } = found
+  if (sessionId !== null) {
+    // Committed although the request fails.
+    await endGivenSession(deps, log, { userId, sessionId, clientId: client.id })
+    return unusable()
+  }
+  const user = await findUserById(deps.db, userId)
+  return user && isBanned(user, deps.now()) ? oauthError('access_denied', { message: 'User is banned' }) : unusable()
+}
+
+const unusable = () => oauthError('invalid_grant', { message: 'The code is unknown, expired or used' })

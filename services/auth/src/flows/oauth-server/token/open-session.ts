@@ -1,0 +1,92 @@
+// An approved request becomes a session of its application: for codes of browsers and of devices alike.
+import type { Kysely, Transaction } from 'kysely'
+import { type AuditLog, audit, logAudit } from '../../../core/audit/audit.ts'
+import { type Asking, withHooksIn } from '../../../core/hooks/questions.ts'
+import { touchClient } from '../../../core/oauth-server/oauth-clients.store.ts'
+import { issueClientTokens, type TokenAnswer } from '../../../core/oauth-server/tokens/issue-client-tokens.ts'
+import {
+  type CodeKind,
+  type OpenedSession,
+  openClientSession,
+} from '../../../core/oauth-server/tokens/open-client-session.store.ts'
+import { endSessionAndDevices } from '../../../core/sessions/end-sessions.store.ts'
+import { shownSession } from '../../../core/sessions/start-session.ts'
+import { findUserById, lockUser } from '../../../core/users/users.store.ts'
+import type { DB } from '../../../db/tables.ts'
+import { noteChange, wantsEvent } from '../../../db/watched-users.ts'
+import type { Deps } from '../../../deps.ts'
+import { countReuseDetected } from '../../../metrics.ts'
+import { boundKey, type GrantRequest, narrowedResources } from './grant.ts'
+
+/** Proof in `amr` of sessions of applications. */
+const METHOD = 'oauth_provider/authorization_code'
+
+export interface ApprovedCode {
+  kind: CodeKind
+  hash: Buffer
+  userId: string
+  nonce: string | null
+  /** Resources of the request at the token endpoint; none: all granted ones. */
+  resources: readonly string[]
+}
+
+/** Uses up an approved code; undefined if another request did, or if nothing may come of it any more. */
+export async function openSession(request: GrantRequest, code: ApprovedCode): Promise<TokenAnswer | undefined> {
+  const { deps, log, client, thumbprint } = request
+  const answer = await withHooksIn(deps, log, async (asking, trx) => {
+    const opened = await open(asking, trx ?? deps.db, request, code)
+    if (!opened) return undefined
+    const { user, authenticatedAt, scopes, resources: granted, ...session } = opened
+    const body = await issueClientTokens(asking, trx ?? deps.db, {
+      ...{ user, session, client, scopes, granted: scopes, thumbprint, method: METHOD },
+      resources: narrowedResources(granted, code.resources),
+      signIn: { authenticatedAt, nonce: code.nonce },
+    })
+    return { user, body }
+  })
+  if (!answer) return undefined
+  const traits = { provider_type: 'oauth_server', client_id: client.id }
+  logAudit(log, { action: 'login', actor: answer.user, traits })
+  await touchClient(deps.db, client, deps.now())
+  return answer.body
+}
+
+/** Starts the session: by one statement, or where a receiver wants its event, in a transaction. */
+async function open(
+  deps: Asking<Deps>,
+  db: Kysely<DB>,
+  request: GrantRequest,
+  { kind, hash, userId }: ApprovedCode,
+): Promise<OpenedSession | undefined> {
+  const { userAgent, ip } = request.origin
+  const opening = {
+    ...{ codeHash: hash, clientId: request.client.id, id: deps.newRowId(), method: METHOD, now: deps.now() },
+    ...{ userAgent, ip, thumbprint: boundKey(request) },
+    auditId: deps.config.auditInDatabase ? deps.newRowId() : null,
+  }
+  if (!wantsEvent(db, 'session.created')) return openClientSession(db, kind, opening, deps.config.sessions)
+  const announced = async (trx: Transaction<DB>) => {
+    await lockUser(trx, userId)
+    const opened = await openClientSession(trx, kind, opening, deps.config.sessions)
+    if (opened) await noteChange(trx, { userId, newSession: shownSession({ ...opened, ...opening }) })
+    return opened
+  }
+  return db.isTransaction ? announced(db as Transaction<DB>) : db.transaction().execute(announced)
+}
+
+/** Ends the session that a code gave before: one of the two uses was a thief's. */
+export async function endGivenSession(
+  deps: Deps,
+  log: AuditLog,
+  { userId, sessionId, clientId }: { userId: string; sessionId: string; clientId: string },
+): Promise<void> {
+  const hasEnded = await deps.db.transaction().execute(async (trx) => {
+    await lockUser(trx, userId)
+    const actor = await findUserById(trx, userId)
+    if (!actor || !(await endSessionAndDevices(trx, deps.config.sessions, userId, sessionId))) return false
+    const traits = { session_id: sessionId, client_id: clientId }
+    await audit(deps, trx, log, { action: 'token_reuse_detected', actor, traits })
+    return true
+  })
+  if (hasEnded) countReuseDetected()
+}
