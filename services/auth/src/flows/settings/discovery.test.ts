@@ -29,6 +29,9 @@ test('both documents are one, which may be cached and names what there is', asyn
     id_token_signing_alg_values_supported: ['ES256'],
     code_challenge_methods_supported: ['S256'],
     authorization_response_iss_parameter_supported: true,
+    token_endpoint: 'https://auth.example/oauth/token',
+    dpop_signing_alg_values_supported: expect.arrayContaining(['ES256', 'EdDSA']),
+    introspection_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post', 'private_key_jwt'],
   })
 })
 

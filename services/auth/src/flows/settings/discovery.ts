@@ -51,17 +51,24 @@ const ENDPOINTS: Record<string, { method: string; path: string; members?: object
     members: {
       token_endpoint_auth_methods_supported: AUTH_METHODS,
       token_endpoint_auth_signing_alg_values_supported: SIGNING_ALGS,
+      dpop_signing_alg_values_supported: SIGNING_ALGS,
     },
   },
   userinfo_endpoint: { method: 'GET', path: '/oauth/userinfo' },
   pushed_authorization_request_endpoint: { method: 'POST', path: '/oauth/par' },
   revocation_endpoint: {
     ...{ method: 'POST', path: '/oauth/revoke' },
-    members: { revocation_endpoint_auth_methods_supported: AUTH_METHODS },
+    members: {
+      revocation_endpoint_auth_methods_supported: AUTH_METHODS,
+      revocation_endpoint_auth_signing_alg_values_supported: SIGNING_ALGS,
+    },
   },
   introspection_endpoint: {
     ...{ method: 'POST', path: '/oauth/introspect' },
-    members: { introspection_endpoint_auth_methods_supported: AUTH_METHODS.filter((method) => method !== 'none') },
+    members: {
+      introspection_endpoint_auth_methods_supported: AUTH_METHODS.filter((method) => method !== 'none'),
+      introspection_endpoint_auth_signing_alg_values_supported: SIGNING_ALGS,
+    },
   },
   device_authorization_endpoint: { method: 'POST', path: '/oauth/device_authorization' },
   end_session_endpoint: { method: 'GET', path: '/oauth/logout' },

@@ -6,7 +6,7 @@ export const isOAuthError = ({ code }: Pick<ApiError, 'code'>): boolean => Objec
 
 /** Failures of the usual API that have another name than their status gives them. */
 const NAMES: Record<string, OAuthErrorCode> = {
-  user_banned: 'access_denied',
+  ...{ user_banned: 'access_denied', hook_rejected: 'access_denied' },
   refresh_token_not_found: 'invalid_grant',
   refresh_token_already_used: 'invalid_grant',
   session_expired: 'invalid_grant',

@@ -6,7 +6,7 @@ import { type Static, Type } from 'typebox'
 import { TokenAnswer } from '../../../core/oauth-server/tokens/issue-client-tokens.ts'
 import type { Deps } from '../../../deps.ts'
 import { CONSUMES, Parameter, ResourceParameter, resourcesIn, wordsOf } from '../../../http/bodies/oauth-body.ts'
-import { oauthErrors } from '../../../http/bodies/oauth-shapes.ts'
+import { OAuthErrorShape, oauthErrors } from '../../../http/bodies/oauth-shapes.ts'
 import { choiceOf } from '../../../http/bodies/shapes.ts'
 import { authenticateClient, clientFields } from '../../../http/caller/authenticate-client.ts'
 import { provenKey } from '../../../http/caller/proven-key.ts'
@@ -55,7 +55,8 @@ export const oauthTokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async
         ...fields,
         ...clientFields,
       }),
-      response: { 200: TokenAnswer, ...oauthErrors(429) },
+      // A hook refuses with a status of its own.
+      response: { 200: TokenAnswer, ...oauthErrors(429), default: OAuthErrorShape },
     },
     handler: async (request, reply) => {
       const { grant_type: type = '', ...body } = request.body

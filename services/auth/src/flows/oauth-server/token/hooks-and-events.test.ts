@@ -1,0 +1,96 @@
+// Token hooks and receivers of events see the sessions of applications as such.
+import { decodeJwt } from 'jose'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type SignedIn, startTestService, type TestService } from '../../../../test/service.ts'
+import { type Decider, startDecider, unsignedHooks } from '../../../../test/upstreams/hook-receiver.ts'
+import { addPausedReceiver, eventsDuring } from '../../../../test/upstreams/paused-receiver.ts'
+import { failure, registered, shown, type TestClient } from '../testing/clients.ts'
+import { approved, exchange, refresh, tokensOf } from '../testing/codes.ts'
+
+interface Question {
+  user_id: string
+  authentication_method: string
+  claims: Record<string, unknown>
+}
+
+let service: TestService
+let receiver: Decider<Question>
+let client: TestClient
+let user: SignedIn
+const unchanged = ({ claims }: Question) => ({ claims })
+beforeAll(async () => {
+  receiver = await startDecider<Question>(unchanged)
+  service = await startTestService({
+    AUTH_OAUTH_SERVER_ENABLED: 'true',
+    ...unsignedHooks(receiver, 'CUSTOM_ACCESS_TOKEN'),
+  })
+  client = await registered(service, { token_endpoint_auth_method: 'none' })
+  user = await service.signedIn()
+})
+afterAll(async () => {
+  await service.close()
+  await receiver.close()
+})
+
+const SCOPES = ['email', 'offline_access']
+
+test('the hook sees the application, its scopes and the audience, and may add claims', async () => {
+  receiver.decide(({ claims }) => ({ claims: { ...claims, tenant: 'a' } }))
+  const resources = ['https://api.example']
+  const { claims, refresh_token: token } = await tokensOf(service, client, user, { scopes: SCOPES, resources })
+  const question = receiver.asked().at(-1)
+  expect(question).toMatchObject({
+    ...{ user_id: user.userId, authentication_method: 'oauth_provider/authorization_code' },
+    claims: { client_id: client.id, scope: 'email offline_access', aud: 'https://api.example' },
+  })
+  expect(question?.claims).not.toHaveProperty('user_metadata')
+  expect(claims).toMatchObject({ tenant: 'a', scope: 'email offline_access' })
+  const { body } = await refresh(service, client, token)
+  expect(decodeJwt(body.access_token)).toMatchObject({ tenant: 'a', client_id: client.id })
+  receiver.decide(unchanged)
+})
+
+test.each([
+  ['scope', 'email users:write'],
+  ['client_id', 'another'],
+  ['cnf', { jkt: 'x' }],
+  ['act', { sub: 'x' }],
+])('the hook cannot change %s, and a code that it failed stays valid', async (name, value) => {
+  const code = await approved(service, client, user)
+  receiver.decide(({ claims }) => ({ claims: { ...claims, [name]: value } }))
+  expect(shown(await exchange(service, client, code))).toEqual(failure(500, 'server_error'))
+  receiver.decide(unchanged)
+  expect((await exchange(service, client, code)).status).toBe(200)
+})
+
+test('a refusal of the hook refuses the tokens, and neither code nor refresh token is used up', async () => {
+  const { refresh_token: token } = await tokensOf(service, client, user, { scopes: SCOPES })
+  const code = await approved(service, client, user)
+  receiver.decide(() => ({ error: { http_code: 403, message: 'no token today' } }))
+  for (const answer of [await exchange(service, client, code), await refresh(service, client, token)]) {
+    expect(answer.body).toMatchObject({ error: 'access_denied', error_description: 'no token today' })
+  }
+  receiver.decide(unchanged)
+  expect((await exchange(service, client, code)).status).toBe(200)
+  expect((await refresh(service, client, token)).status).toBe(200)
+})
+
+test('with a hook, too, of many uses at once one gets tokens', async () => {
+  const code = await approved(service, client, user)
+  const answers = await Promise.all(Array.from({ length: 8 }, () => exchange(service, client, code)))
+  expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
+})
+
+test('receivers hear of the session of an application, and of its end', async () => {
+  await addPausedReceiver(service, ['session.created', 'session.ended'])
+  const signedIn = await service.signedIn()
+  const events = await eventsDuring(service, async () => {
+    const { refresh_token: token } = await tokensOf(service, client, signedIn, { scopes: SCOPES })
+    await service.submit('/oauth/revoke', { client_id: client.id, token })
+  })
+  expect(events.map(({ event, user_id: id }) => [event, id])).toEqual([
+    ['session.created', signedIn.userId],
+    ['session.ended', signedIn.userId],
+  ])
+  expect(events[0]?.data.session).toMatchObject({ methods: ['oauth_provider/authorization_code'] })
+})
