@@ -38,20 +38,24 @@ export const errorAnswers: ErrorAnswers = {
     }),
   form(error, requestId, sent) {
     if (isOAuthError(error)) return { body: oauthBody(error) }
-    const headers = { 'x-sb-error-code': error.code, ...challengeOf(error) }
+    const headers = { 'x-sb-error-code': error.code, ...challengeOf(error, sent) }
     if (!wantsNewForm(sent)) return { headers, body: oldForm(error, requestId) }
     return { headers: { ...headers, [API_VERSION_HEADER]: NEW_FORM_SINCE }, body: newForm(error) }
   },
 }
 
 /** Challenges as RFC 9110 15.5.2 and RFC 6750 3 have them. */
-function challengeOf({ code, status, details }: ApiError): Record<string, string> {
+function challengeOf(
+  { code, status, details }: ApiError,
+  { authorization = '' }: IncomingHttpHeaders,
+): Record<string, string> {
+  const scheme = /^dpop /i.test(authorization) ? 'DPoP' : 'Bearer'
   if (code === 'insufficient_scope') {
     const scope = details?.scope ? `, scope="${details.scope}"` : ''
-    return { 'www-authenticate': `Bearer error="insufficient_scope"${scope}` }
+    return { 'www-authenticate': `${scheme} error="insufficient_scope"${scope}` }
   }
   if (status !== 401) return {}
-  return { 'www-authenticate': code === 'no_authorization' ? 'Bearer' : 'Bearer error="invalid_token"' }
+  return { 'www-authenticate': code === 'no_authorization' ? scheme : `${scheme} error="invalid_token"` }
 }
 
 const newForm = (error: ApiError) => ({ code: error.code, message: error.message, ...error.details })

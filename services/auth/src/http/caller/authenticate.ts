@@ -1,6 +1,7 @@
 // The caller of a request: its token, captcha and rights.
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { JWTPayload } from 'jose'
+import type { Kysely } from 'kysely'
 import type { SigningKeys } from '../../core/keys/signing-keys.ts'
 import { BY_PAGES } from '../../core/sessions/access-token.ts'
 import type { Caller, LiveCaller } from '../../core/sessions/caller.ts'
@@ -8,9 +9,11 @@ import type { FindCaller } from '../../core/sessions/find-callers.store.ts'
 import { type SessionLimits, whyEnded } from '../../core/sessions/session-limits.ts'
 import { isBanned } from '../../core/users/is-banned.ts'
 import type { User } from '../../core/users/users.store.ts'
+import type { DB } from '../../db/tables.ts'
 import { NIL_UUID, UUID } from '../../db/uuid.ts'
 import { apiError } from '../../errors.ts'
 import { bindingScopes, type ClientTokenDeps, isOfClient, requireOpened } from './client-token.ts'
+import { requireBoundKey } from './proven-key.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -19,6 +22,7 @@ declare module 'fastify' {
 }
 
 interface VerifyDeps extends ClientTokenDeps {
+  db: Kysely<DB>
   keys: SigningKeys
   now: () => Date
 }
@@ -89,8 +93,10 @@ export function requireLiveSession(request: FastifyRequest): LiveCaller {
 
 /** Verifies the request's token; throws no_authorization, bad_jwt or, for a client's token, insufficient_scope. */
 export async function verifyBearer(request: FastifyRequest, deps: VerifyDeps): Promise<JWTPayload> {
-  const claims = await deps.keys.verify(bearerOf(request), deps.now())
+  const { scheme, token } = tokenOf(request)
+  const claims = await deps.keys.verify(token, deps.now())
   if (!claims) throw apiError('bad_jwt')
+  if (claims.cnf !== undefined || scheme !== 'bearer') await requireBoundKey(deps, request, claims, token)
   if (isOfClient(claims)) requireOpened(deps, request, claims)
   return claims
 }
@@ -104,10 +110,10 @@ export function sessionIdOf({ session_id: sessionId }: JWTPayload): string | und
   return sessionId
 }
 
-function bearerOf(request: FastifyRequest): string {
-  const [, token] = /^bearer (\S+)$/i.exec(request.headers.authorization ?? '') ?? []
+function tokenOf(request: FastifyRequest): { scheme: string; token: string } {
+  const [, scheme = '', token] = /^(bearer|dpop) (\S+)$/i.exec(request.headers.authorization ?? '') ?? []
   if (!token) throw apiError('no_authorization')
-  return token
+  return { scheme: scheme.toLowerCase(), token }
 }
 
 /** Audience of a public request (contract/auth-core.md 3.5); other services trust it as `aud`. */

@@ -24,8 +24,6 @@ const scopesIn = ({ scope }: JWTPayload): readonly string[] => (typeof scope ===
  */
 export function requireOpened({ config }: ClientTokenDeps, request: FastifyRequest, claims: JWTPayload): void {
   recordOrigin(request.log, () => ({ ...clientOf(request, config), clientId: String(claims.client_id) }))
-  // Without a proof of possession it could be a stolen one (RFC 9449, section 7.1).
-  if (claims.cnf !== undefined) throw invalidToken('This token is bound to a key')
   if (pathOf(request) !== USERINFO && isForOthers(config, claims)) {
     throw invalidToken('The audience of this token is another service')
   }

@@ -1,5 +1,5 @@
 // Tokens that are bound to a key of their application (RFC 9449). At endpoints of this service: http/caller.
-import { randomUUID } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { calculateJwkThumbprint, decodeJwt, exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type SignedIn, startTestService, type TestService } from '../../../../test/service.ts'
@@ -126,5 +126,43 @@ describe('a proof is refused', () => {
 
   test('and one whose address has a query or a port that goes without saying is accepted', async () => {
     expect((await begin(await proof(first, { htu: 'https://AUTH.example:443/oauth/token?x#y' }))).status).toBe(200)
+  })
+})
+
+describe('at an endpoint of this service', () => {
+  const hashOf = (token: string) => createHash('sha256').update(token).digest('base64url')
+  const at = (token: string, claims: object = {}, pair = first) =>
+    proof(pair, { htm: 'GET', htu: 'https://auth.example/user', ath: hashOf(token), ...claims })
+  const bound = async () => {
+    const code = await approved(service, open, user, { scopes: ['account:read'] })
+    return String((await exchange(service, open, code, {}, await proof())).body.access_token)
+  }
+  const read = async (token: string, headers: Record<string, string>, scheme = 'DPoP') =>
+    service.get('/user', { authorization: `${scheme} ${token}`, ...headers })
+  const refused = { status: 401, body: { error_code: 'bad_jwt' } }
+
+  test('a bound token is accepted with a new proof for it and the request', async () => {
+    const token = await bound()
+    const once = await at(token)
+    expect(await read(token, once)).toMatchObject({ status: 200, body: { id: user.userId } })
+    const again = await read(token, once)
+    expect(again).toMatchObject(refused)
+    expect(again.headers['www-authenticate']).toBe('DPoP error="invalid_token"')
+  })
+
+  test('it is refused without a proof, as a Bearer, by another key, for another token or another request', async () => {
+    const token = await bound()
+    expect(await read(token, {})).toMatchObject(refused)
+    expect(await read(token, await at(token), 'Bearer')).toMatchObject(refused)
+    expect(await read(token, await at(token, {}, second))).toMatchObject(refused)
+    expect(await read(token, await at(await bound()))).toMatchObject(refused)
+    expect(await read(token, await at(token, { ath: undefined }))).toMatchObject(refused)
+    expect(await read(token, await at(token, { htu: TOKEN }))).toMatchObject(refused)
+    expect(await read(token, await at(token, { htm: 'POST' }))).toMatchObject(refused)
+  })
+
+  test('a token without a key is refused by the scheme of bound ones', async () => {
+    expect(await read(user.accessToken, await at(user.accessToken))).toMatchObject(refused)
+    expect((await read(user.accessToken, {}, 'Bearer')).status).toBe(200)
   })
 })

@@ -21,7 +21,9 @@ export async function findNamed(deps: Deps, clientId: string, named: Named): Pro
     sessionId: sessionIdOf(named) ?? null,
     machineId: machineOf(named) ?? null,
   })
-  return isUuid ? found : { ...found, client: await findClient(deps, clientId) }
+  // Clients of a metadata document are known by its address alone.
+  const isKnown = isUuid && found.client?.registration_type !== 'metadata_document'
+  return isKnown ? found : { ...found, client: await findClient(deps, clientId) }
 }
 
 /**
