@@ -1,7 +1,16 @@
 // An application of others, as its developers write it: it knows the issuer, its id and its secret. The user beside it
 // answers at the consent page.
 import { expect } from 'vitest'
-import { decide, oauthSettings, registered, view } from '../../src/flows/oauth-server/testing/applications.ts'
+import {
+  authorizePath,
+  CALLBACK,
+  decide,
+  newVerifier,
+  oauthSettings,
+  type Parameters,
+  registered,
+  view,
+} from '../../src/flows/oauth-server/testing/applications.ts'
 import { locationOf, queryOf, type SignedIn, startTestService, type TestService } from '../service.ts'
 
 export const ISSUER = 'https://auth.example'
@@ -68,3 +77,68 @@ export async function answer(
   const { body } = seen.body.redirect_url ? seen : await decide(service, id, user.auth, action)
   return new URL(body.redirect_url)
 }
+
+export interface Code {
+  code: string
+  verifier: string
+}
+
+/** A user's approval of a new request of the application. */
+export async function codeFor(
+  service: TestService,
+  { id }: Application,
+  user: Pick<SignedIn, 'auth'>,
+  parameters: Parameters = {},
+): Promise<Code> {
+  const { verifier, challenge } = newVerifier()
+  const back = await answer(service, user, authorizePath(id, { code_challenge: challenge, ...parameters }))
+  return { code: back.searchParams.get('code') ?? expect.fail(back.href), verifier }
+}
+
+/** A token request with the application's own authentication. */
+export const askTokens = (
+  service: TestService,
+  { headers, fields }: Pick<Application, 'headers' | 'fields'>,
+  form: Record<string, string>,
+) => service.submit('/oauth/token', { ...fields, ...form }, headers)
+
+export const redeem = (
+  service: TestService,
+  by: Pick<Application, 'headers' | 'fields'>,
+  { code, verifier }: Code,
+  form: Record<string, string> = {},
+) =>
+  askTokens(service, by, {
+    ...{ grant_type: 'authorization_code', code, code_verifier: verifier, redirect_uri: CALLBACK },
+    ...form,
+  })
+
+export const refresh = (
+  service: TestService,
+  by: Pick<Application, 'headers' | 'fields'>,
+  token: string,
+  form: Record<string, string> = {},
+) => askTokens(service, by, { grant_type: 'refresh_token', refresh_token: token, ...form })
+
+/** Tokens for a user's approval; `scope` has all standard scopes unless given. */
+export async function tokensFor(
+  service: TestService,
+  by: Application,
+  user: Pick<SignedIn, 'auth'>,
+  parameters: Parameters = {},
+) {
+  const given = await redeem(service, by, await codeFor(service, by, user, { scope: ALL_SCOPES, ...parameters }))
+  expect(given.status, given.text).toBe(200)
+  return given.body as { access_token: string; refresh_token: string; id_token: string; scope: string }
+}
+
+export const bearerOf = (token: string) => ({ authorization: `Bearer ${token}` })
+
+export const introspect = (service: TestService, by: Application, token: string) =>
+  service.submit('/oauth/introspect', { ...by.fields, token }, by.headers)
+
+/** Fetches of a client that knows the issuer alone; they arrive at the port that the service listens on. */
+export const fetchAt =
+  (url: string) =>
+  (address: string | URL | Request, init?: RequestInit): Promise<Response> =>
+    fetch(String(address).replace(ISSUER, url), init)

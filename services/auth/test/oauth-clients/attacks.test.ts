@@ -1,4 +1,5 @@
-// Attacks on OAuth servers, each by its name and section in RFC 9700, or in the RFC of the part that it attacks.
+// Attacks on OAuth servers, each by its name and section in RFC 9700 or the RFC of the part that it attacks.
+import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
   authorizePath,
@@ -9,19 +10,47 @@ import {
   type Parameters,
   view,
 } from '../../src/flows/oauth-server/testing/applications.ts'
-import { type Answer, locationOf, type SignedIn, type TestService } from '../service.ts'
-import { API, type Application, answer, application, ISSUER, startOAuthServer } from './application.ts'
+import { openPage } from '../../src/flows/pages/testing/pages.ts'
+import { type Answer, locationOf, queryOf, type SignedIn, type TestService } from '../service.ts'
+import {
+  ALL_SCOPES,
+  API,
+  type Application,
+  answer,
+  application,
+  askTokens,
+  bearerOf,
+  codeFor,
+  ISSUER,
+  introspect,
+  MCP_SERVER,
+  redeem,
+  refresh,
+  startOAuthServer,
+  tokensFor,
+} from './application.ts'
 
 let service: TestService
 let honest: Application
+let other: Application
 let victim: SignedIn
 let attacker: SignedIn
 beforeAll(async () => {
   service = await startOAuthServer()
-  honest = await application(service)
+  ;[honest, other] = [await application(service), await application(service, { client_name: 'Other' })]
   ;[victim, attacker] = [await service.signedIn(), await service.signedIn()]
 })
 afterAll(() => service.close())
+
+const refused = (error: string, status = 400) => ({ status, body: { error } })
+const userinfo = (token: string) => service.get('/oauth/userinfo', bearerOf(token))
+
+/** Everything that a session of an application gave works no more. */
+async function expectEnded(by: Application, tokens: { access_token: string; refresh_token: string }) {
+  expect(await refresh(service, by, tokens.refresh_token)).toMatchObject(refused('invalid_grant'))
+  expect((await userinfo(tokens.access_token)).status).not.toBe(200)
+  expect((await introspect(service, by, tokens.access_token)).body).toEqual({ active: false })
+}
 
 describe('mix-up (4.4)', () => {
   const { challenge } = newVerifier()
@@ -30,9 +59,55 @@ describe('mix-up (4.4)', () => {
     ['a denial', { prompt: 'consent' }, 'deny'],
     ['a refused request', { scope: 'nothing' }, 'approve'],
     ['a refused method', { code_challenge_method: 'plain', code_challenge: challenge }, 'approve'],
-  ])('%s names the issuer', async (_, parameters, action) => {
+  ])('%s names the issuer, as discovery promises', async (_, parameters, action) => {
     const back = await answer(service, victim, authorizePath(honest.id, parameters), action)
-    expect(back.searchParams.getAll('iss')).toEqual([ISSUER])
+    const { body } = await service.get('/.well-known/oauth-authorization-server')
+    expect([back.searchParams.getAll('iss'), body.issuer]).toEqual([[ISSUER], ISSUER])
+    expect(body.authorization_response_iss_parameter_supported).toBe(true)
+  })
+})
+
+describe('code injection and replay (4.5)', () => {
+  test('a stolen code is worth nothing to another application', async () => {
+    const stolen = await codeFor(service, honest, victim)
+    expect(await redeem(service, other, stolen)).toMatchObject(refused('invalid_grant'))
+  })
+
+  test('a code that is put into the session of another browser fails at its verifier', async () => {
+    const [injected, own] = [await codeFor(service, honest, victim), await codeFor(service, honest, attacker)]
+    const mixed = { code: injected.code, verifier: own.verifier }
+    expect(await redeem(service, honest, mixed)).toMatchObject(refused('invalid_grant'))
+  })
+
+  test('a code got at one address is not redeemed at another', async () => {
+    const twice = await application(service, { redirect_uris: [CALLBACK, 'https://app.example/other'] })
+    const stolen = await codeFor(service, twice, victim)
+    const form = { redirect_uri: 'https://app.example/other' }
+    expect(await redeem(service, twice, stolen, form)).toMatchObject(refused('invalid_grant'))
+  })
+
+  test('a code that is used twice ends what it gave', async () => {
+    const code = await codeFor(service, honest, victim, { scope: ALL_SCOPES })
+    const { body: tokens } = await redeem(service, honest, code)
+    expect((await userinfo(tokens.access_token)).status).toBe(200)
+    expect(await redeem(service, honest, code)).toMatchObject(refused('invalid_grant'))
+    await expectEnded(honest, tokens)
+  })
+
+  test('of twenty uses at once on two replicas one gives tokens, which the others end', async () => {
+    const replica = await service.with({})
+    const code = await codeFor(service, honest, victim, { scope: ALL_SCOPES })
+    const uses = Array.from({ length: 20 }, (_, index) => redeem(index % 2 ? replica : service, honest, code))
+    const given = (await Promise.all(uses)).filter(({ status }) => status === 200)
+    expect(given.length).toBe(1)
+    await expectEnded(honest, given[0]?.body)
+    await replica.close()
+  })
+
+  test('a code dies after a minute', async () => {
+    const late = await codeFor(service, honest, victim)
+    service.clock.advance({ seconds: 60 })
+    expect(await redeem(service, honest, late)).toMatchObject(refused('invalid_grant'))
   })
 })
 
@@ -85,6 +160,102 @@ describe('PKCE downgrade (4.8)', () => {
   ])('%s is refused before any page', async (_, parameters) => {
     const back = new URL(locationOf(await service.get(authorizePath(honest.id, parameters))))
     expect([back.origin + back.pathname, back.searchParams.get('error')]).toEqual([CALLBACK, 'invalid_request'])
+  })
+
+  test.each<[string, (code: { verifier: string }, challenge: string) => Record<string, string>]>([
+    ['no verifier', () => ({ code_verifier: '' })],
+    ['the challenge as verifier', (_, challenge) => ({ code_verifier: challenge })],
+    ['a longer verifier', ({ verifier }) => ({ code_verifier: `${verifier}A` })],
+    [
+      'the method plain at the token endpoint',
+      (_, challenge) => ({ code_verifier: challenge, code_challenge_method: 'plain' }),
+    ],
+  ])('%s gets no tokens', async (_, formOf) => {
+    const { verifier, challenge } = newVerifier()
+    const { code } = await codeFor(service, honest, victim, { code_challenge: challenge })
+    const { status, body } = await redeem(service, honest, { code, verifier }, formOf({ verifier }, challenge))
+    expect([status, ['invalid_grant', 'invalid_request'].includes(body.error)]).toEqual([400, true])
+  })
+})
+
+describe('refresh replay (4.14)', () => {
+  test('a used token ends the session with all its successors, after the reuse interval', async () => {
+    const first = await tokensFor(service, honest, victim)
+    const { body: second } = await refresh(service, honest, first.refresh_token)
+    const { body: third } = await refresh(service, honest, second.refresh_token)
+    service.clock.advance({ seconds: 11 })
+    expect(await refresh(service, honest, first.refresh_token)).toMatchObject(refused('invalid_grant'))
+    await expectEnded(honest, third)
+  })
+
+  test('another application cannot use it, and the owner still can', async () => {
+    const { refresh_token } = await tokensFor(service, honest, victim)
+    const stolen = await refresh(service, other, refresh_token)
+    expect([stolen.status, ['invalid_grant', 'invalid_client'].includes(stolen.body.error)]).toEqual([
+      stolen.status,
+      true,
+    ])
+    expect((await refresh(service, honest, refresh_token)).status).toBe(200)
+  })
+
+  test('it is no token of the account: POST /token gives nothing for it', async () => {
+    const { refresh_token } = await tokensFor(service, honest, victim)
+    const own = await service.post('/token?grant_type=refresh_token', { refresh_token })
+    expect([own.status >= 400, own.body]).toEqual([
+      true,
+      expect.not.objectContaining({ access_token: expect.anything() }),
+    ])
+    expect(await refresh(service, honest, victim.refreshToken)).not.toMatchObject({ status: 200 })
+  })
+
+  test('it never gives more scopes than the user agreed to', async () => {
+    const tokens = await tokensFor(service, honest, victim, { scope: 'email offline_access' })
+    const wider = await refresh(service, honest, tokens.refresh_token, { scope: 'email phone' })
+    expect(wider).toMatchObject(refused('invalid_scope'))
+  })
+})
+
+describe('confused deputy by resource (RFC 8707)', () => {
+  test('a token for a resource opens no endpoint of the account', async () => {
+    const client = await application(service, { scope: `${ALL_SCOPES} account:read account:write` })
+    const { access_token } = await tokensFor(service, client, victim, {
+      scope: 'email account:read account:write',
+      resource: API,
+    })
+    expect(decodeJwt(access_token).aud).toEqual(API)
+    for (const path of ['/user', '/user/export', '/user/sessions', '/user/oauth/grants']) {
+      expect([path, [401, 403].includes((await service.get(path, bearerOf(access_token))).status)]).toEqual([
+        path,
+        true,
+      ])
+    }
+    const write = await service.put('/user', { data: { a: 1 } }, bearerOf(access_token))
+    expect([401, 403]).toContain(write.status)
+  })
+
+  test('neither the token endpoint nor a refresh adds a resource', async () => {
+    const code = await codeFor(service, honest, victim, { scope: ALL_SCOPES, resource: API })
+    expect(await redeem(service, honest, code, { resource: MCP_SERVER })).toMatchObject(refused('invalid_target'))
+    const tokens = await tokensFor(service, honest, victim, { resource: API })
+    const wider = await refresh(service, honest, tokens.refresh_token, { resource: MCP_SERVER })
+    expect(wider).toMatchObject(refused('invalid_target'))
+  })
+
+  test('an unknown resource is refused at once', async () => {
+    const path = authorizePath(honest.id, { resource: 'https://evil.example' })
+    expect(queryOf(await service.get(path))).toMatchObject({ error: 'invalid_target' })
+  })
+
+  test('a resource learns nothing of tokens for another', async () => {
+    const gateway = await application(service, { introspects: [MCP_SERVER] })
+    const forApi = await tokensFor(service, honest, victim, { resource: API })
+    const forMcp = await tokensFor(service, honest, victim, { resource: MCP_SERVER })
+    expect((await introspect(service, gateway, forApi.access_token)).body).toEqual({ active: false })
+    expect((await introspect(service, gateway, forMcp.access_token)).body).toMatchObject({
+      active: true,
+      aud: MCP_SERVER,
+    })
+    expect((await introspect(service, other, forMcp.access_token)).body).toEqual({ active: false })
   })
 })
 
@@ -141,6 +312,74 @@ describe('CSRF on consent (4.7)', () => {
   })
 })
 
+describe('token theft by an application (4.9, 4.10)', () => {
+  test('tokens of an application approve no other one', async () => {
+    const client = await application(service, { scope: `${ALL_SCOPES} account:read account:write` })
+    const { access_token } = await tokensFor(service, client, victim, { scope: 'account:read account:write' })
+    const id = await begun(service, other.id)
+    expect((await view(service, id, bearerOf(access_token))).status).toBe(403)
+    expect((await decide(service, id, bearerOf(access_token))).status).toBe(403)
+  })
+
+  test('an id_token is no access token', async () => {
+    const { id_token } = await tokensFor(service, honest, victim)
+    for (const path of ['/user', '/oauth/userinfo']) {
+      expect([path, [401, 403].includes((await service.get(path, bearerOf(id_token))).status)]).toEqual([path, true])
+    }
+    expect((await introspect(service, honest, id_token)).body).toEqual({ active: false })
+  })
+
+  test('a machine’s token is no person’s', async () => {
+    const grant_types = ['client_credentials']
+    const machine = await application(service, { grant_types, scope: 'users:read', redirect_uris: [] })
+    const { body } = await askTokens(service, machine, { grant_type: 'client_credentials' })
+    expect(decodeJwt(body.access_token)).toMatchObject({ sub: machine.id, client_id: machine.id })
+    for (const path of ['/user', '/oauth/userinfo', '/user/sessions']) {
+      expect([path, [401, 403].includes((await service.get(path, bearerOf(body.access_token))).status)]).toEqual([
+        path,
+        true,
+      ])
+    }
+  })
+
+  test('a token in an address is not read', async () => {
+    const { access_token } = await tokensFor(service, honest, victim)
+    expect((await service.get(`/oauth/userinfo?access_token=${access_token}`)).status).toBe(401)
+  })
+})
+
+describe('client authentication (RFC 6749, 2.3)', () => {
+  const revoke = (fields: Record<string, string>, headers = {}, query = '') =>
+    service.submit(`/oauth/revoke${query}`, { token: 'x', ...fields }, headers)
+
+  test('a secret in the address, in two places, of another client or left out is no authentication', async () => {
+    const named = { client_id: honest.id }
+    const secret = { ...named, client_secret: String(honest.secret) }
+    const attempts = [
+      await revoke({}, {}, `?${new URLSearchParams(secret)}`),
+      await revoke(secret, honest.headers),
+      await revoke(secret),
+      await revoke(named, other.headers),
+      await revoke(named),
+    ]
+    for (const { status, body } of attempts) {
+      expect([status, body.error]).toEqual([
+        status === 400 ? 400 : 401,
+        status === 400 ? 'invalid_request' : 'invalid_client',
+      ])
+    }
+    expect((await revoke({}, honest.headers)).status).toBe(200)
+  })
+
+  test('unknown clients and wrong secrets are answered alike', async () => {
+    const attempt = (id: string) =>
+      revoke({}, { authorization: `Basic ${Buffer.from(`${id}:wrong`).toString('base64')}` })
+    const [known, unknown] = [await attempt(honest.id), await attempt('3f2504e0-4f89-41d3-9a0c-0305e82c3301')]
+    expect([known.status, known.body]).toEqual([401, unknown.body])
+    expect(known.headers['www-authenticate']).toBe(unknown.headers['www-authenticate'])
+  })
+})
+
 describe('clickjacking (4.16) and leaks in referrers (4.2)', () => {
   const isClosed = ({ headers }: Answer) => {
     expect(headers['content-security-policy']).toContain("frame-ancestors 'none'")
@@ -149,7 +388,8 @@ describe('clickjacking (4.16) and leaks in referrers (4.2)', () => {
   }
 
   test('the page that posts a code has no frame, no referrer and no other host, and its address no code', async () => {
-    const redirect = await answer(service, victim, authorizePath(honest.id, { response_mode: 'form_post' }))
+    const state = '"><script>alert(1)</script>'
+    const redirect = await answer(service, victim, authorizePath(honest.id, { response_mode: 'form_post', state }))
     expect(redirect.href).toMatch(new RegExp(`^${ISSUER}/oauth/form-post/[\\w-]+$`))
     const page = await service.get(redirect.pathname)
     const code = /name="code" value="([^"]+)"/.exec(page.text)?.[1] ?? expect.fail(page.text)
@@ -162,6 +402,11 @@ describe('clickjacking (4.16) and leaks in referrers (4.2)', () => {
   test('redirects with a code or to the consent page are neither cached nor sent on', async () => {
     const redirect = await service.get(authorizePath(honest.id))
     expect(redirect.headers).toMatchObject({ 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' })
+  })
+
+  test.each(['/ui/consent', '/ui/device'])('%s', async (path) => {
+    const id = await begun(service, honest.id)
+    isClosed(await openPage(service.otherBrowser(), `${path}?authorization_id=${id}`))
   })
 
   test('a form is answered with 303, which posts nothing on (4.12)', async () => {
