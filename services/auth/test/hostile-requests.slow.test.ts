@@ -30,14 +30,24 @@ const UNREACHABLE = [
   // A client needs a list of valid addresses, and the others its id; so does a scope its name.
   'DELETE /admin/oauth/clients/{client_id}',
   'DELETE /admin/oauth/scopes/{name}',
+  // So do requests of applications, and what a user granted them.
+  'DELETE /admin/users/{user_id}/oauth/grants/{client_id}',
+  'DELETE /user/oauth/grants',
   'GET /admin/oauth/clients/{client_id}',
   'GET /admin/oauth/scopes/{name}',
+  'GET /oauth/authorizations/{authorization_id}',
+  'GET /oauth/authorize',
   // A sample of a mail goes to the address of its caller, and these admins have none.
   'POST /admin/mail-templates/{kind}/send',
   // A message is given up after ten minutes of attempts, so there is none to send again.
   'POST /admin/messages/{message_id}/retry',
   'POST /admin/oauth/clients',
   'POST /admin/oauth/clients/{client_id}/regenerate_secret',
+  'POST /oauth/authorizations/{authorization_id}/consent',
+  'POST /oauth/authorize',
+  'POST /oauth/clients/register',
+  'POST /oauth/par',
+  'POST /oauth/revoke',
   // No value that is made up is the answer of a passkey.
   'POST /passkeys/authentication/verify',
   'POST /passkeys/registration/verify',

@@ -16,6 +16,9 @@ export const insertAuthorization = (db: Kysely<DB>, request: NewAuthorization) =
     .values({ ...request, scopes: JSON.stringify(request.scopes), resources: JSON.stringify(request.resources) })
     .execute()
 
+/** Text that is no id names no request; PostgreSQL refuses a NUL. */
+const known = (id: string): string => (/^[A-Za-z0-9]{32}$/.test(id) ? id : '')
+
 interface Claim {
   id: string
   userId: string
@@ -30,7 +33,7 @@ export const claimAuthorization = (
   db
     .updateTable('oauth_authorizations')
     .set({ user_id: userId })
-    .where('id', '=', id)
+    .where('id', '=', known(id))
     .where('status', '<>', 'pushed')
     .where('expires_at', '>', now)
     .where((eb) => eb.or([eb('user_id', 'is', null), eb('user_id', '=', userId)]))
@@ -42,7 +45,7 @@ export const releaseAuthorization = (db: Kysely<DB>, { id, userId }: Omit<Claim,
   db
     .updateTable('oauth_authorizations')
     .set({ user_id: null })
-    .where('id', '=', id)
+    .where('id', '=', known(id))
     .where('user_id', '=', userId)
     .where('status', '=', 'pending')
     .execute()
@@ -55,7 +58,7 @@ export const lockAuthorization = (
   trx
     .selectFrom('oauth_authorizations')
     .selectAll()
-    .where('id', '=', id)
+    .where('id', '=', known(id))
     .where('user_id', '=', userId)
     .where('status', '<>', 'pushed')
     .where('expires_at', '>', now)
@@ -102,7 +105,7 @@ export const denyAuthorization = (
   trx
     .updateTable('oauth_authorizations')
     .set({ status: 'denied', refusal, code_expires_at: expiresAt })
-    .where('id', '=', id)
+    .where('id', '=', known(id))
     .where('status', '=', 'pending')
     .where('expires_at', '>', now)
     .returningAll()
@@ -112,7 +115,7 @@ export const findPending = (db: Kysely<DB>, id: string, now: Date): Promise<OAut
   db
     .selectFrom('oauth_authorizations')
     .selectAll()
-    .where('id', '=', id)
+    .where('id', '=', known(id))
     .where('status', '=', 'pending')
     .where('expires_at', '>', now)
     .executeTakeFirst()
@@ -169,7 +172,7 @@ export const takePushed = (
   db
     .updateTable('oauth_authorizations')
     .set({ status: 'pending', created_at: now, expires_at: expiresAt })
-    .where('id', '=', id)
+    .where('id', '=', known(id))
     .where('client_id', '=', clientId)
     .where('status', '=', 'pushed')
     .where('expires_at', '>', now)

@@ -21,8 +21,6 @@ const ROWS: Row[] = [
   // The account of the token
   ...opened(READS_USER, 'GET /user'),
   ...opened(['account:read'], 'GET /user/sessions', 'GET /factors/recovery-codes', 'GET /factors/trusted-devices'),
-  ...opened(['account:read'], 'GET /user/oauth/grants'),
-  ...closed('DELETE /user/oauth/grants'),
   // `data` alone
   ...opened(['account:write'], 'PUT /user'),
   ...closed('DELETE /user', 'GET /user/export', 'GET /reauthenticate', 'POST /logout'),

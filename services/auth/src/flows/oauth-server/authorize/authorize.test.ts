@@ -65,6 +65,12 @@ describe('until client and address are proven, nothing is redirected', () => {
     ['an empty client', { client_id: '' }, 'validation_failed', 'client_id is required'],
     ['no address', { redirect_uri: undefined }, 'validation_failed', 'redirect_uri is required'],
     ['a client id of no form', { client_id: 'x' }, 'oauth_client_not_found', 'invalid client_id format'],
+    [
+      'an address with a NUL',
+      { client_id: 'https://a.example/\0' },
+      'oauth_client_not_found',
+      'invalid client_id format',
+    ],
     ['an unknown client', { client_id: NOBODY }, 'oauth_client_not_found', 'invalid client_id'],
     ['another address', { redirect_uri: `${CALLBACK}/` }, 'validation_failed', 'invalid redirect_uri'],
     ['two addresses', { redirect_uri: [CALLBACK, CALLBACK] }, 'validation_failed', 'redirect_uri must be given once'],

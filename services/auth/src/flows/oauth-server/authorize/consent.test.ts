@@ -163,7 +163,10 @@ test('of twenty approvals at once on two replicas one counts, and the others hea
 describe('refusals', () => {
   test('unknown, expired and unseen requests', async () => {
     const user = await service.signedIn()
-    expect(await view(service, 'x'.repeat(32), user.auth)).toMatchObject(NOT_FOUND)
+    for (const unknown of ['x'.repeat(32), '%00', 'x'.repeat(200)]) {
+      expect(await view(service, unknown, user.auth)).toMatchObject(NOT_FOUND)
+      expect(await decide(service, unknown, user.auth)).toMatchObject(NOT_FOUND)
+    }
     const id = await begun(service, clientId)
     expect(await decide(service, id, user.auth)).toMatchObject(NOT_FOUND)
     await view(service, id, user.auth)

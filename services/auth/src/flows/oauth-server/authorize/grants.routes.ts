@@ -4,6 +4,7 @@ import { ShownClient, shownClient } from '../../../core/oauth-server/authorizati
 import { findKnownClientId } from '../../../core/oauth-server/authorizations/authorizations.store.ts'
 import { endGrant } from '../../../core/oauth-server/authorizations/end-grant.ts'
 import { listGrants } from '../../../core/oauth-server/authorizations/grants.store.ts'
+import { isDocumentAddress } from '../../../core/oauth-server/documents/read-document.ts'
 import { UUID } from '../../../db/uuid.ts'
 import type { Deps } from '../../../deps.ts'
 import { apiError } from '../../../errors.ts'
@@ -52,12 +53,12 @@ export const ownGrantsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async 
       operationId: 'revokeGrant',
       summary: 'Withdraws the agreement, and ends the sessions of the application',
       querystring: Type.Object({ client_id: Type.Optional(NeededField) }),
-      response: { 204: Type.Null(), ...errorResponses(400, 401, 403, 404) },
+      response: { 204: Type.Null(), ...errorResponses(400, 401, 403, 404, 413) },
     },
     handler: async (request, reply) => {
       const { client_id: given } = request.query
       if (!given) throw invalid('client_id query parameter is required')
-      if (!UUID.test(given) && !given.startsWith('https://')) throw invalid('invalid client_id format')
+      if (!UUID.test(given) && !isDocumentAddress(given)) throw invalid('invalid client_id format')
       const { user } = requireLiveSession(request)
       const clientId = await findKnownClientId(deps.db, given)
       if (clientId === undefined) throw apiError('oauth_consent_not_found')

@@ -99,6 +99,7 @@ test('receivers of events hear that the sessions of the application ended', asyn
 test.each<[string, string, number, string, string]>([
   ['no client', '', 400, 'validation_failed', 'client_id query parameter is required'],
   ['a client id of no form', 'x', 400, 'validation_failed', 'invalid client_id format'],
+  ['an address with a NUL', 'https://app.example/\0', 400, 'validation_failed', 'invalid client_id format'],
   ['an unknown client', NOBODY, 404, 'oauth_consent_not_found', 'No active grant found for this client'],
 ])('%s', async (_, clientId, status, error_code, msg) => {
   const { auth } = await service.signedIn()

@@ -74,6 +74,12 @@ test('after a minute, or by another client, it is unknown; no user sees it befor
   expect(await begin(client.clientId, body.request_uri)).toMatchObject(UNKNOWN)
 })
 
+test('a name of no form is unknown too', async () => {
+  for (const name of ['urn:x', 'urn:ietf:params:oauth:request_uri:\0']) {
+    expect(await begin(client.clientId, name)).toMatchObject(UNKNOWN)
+  }
+})
+
 test.each<[string, Parameters, string, string]>([
   ['an unknown scope', { scope: 'x' }, 'invalid_scope', 'unsupported scope: x'],
   ['another address', { redirect_uri: 'https://evil.example' }, 'invalid_request', 'invalid redirect_uri'],
