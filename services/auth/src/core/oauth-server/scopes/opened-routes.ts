@@ -21,6 +21,7 @@ const ROWS: Row[] = [
   // The account of the token
   ...opened(READS_USER, 'GET /user'),
   ...opened(['account:read'], 'GET /user/sessions', 'GET /factors/recovery-codes', 'GET /factors/trusted-devices'),
+  ...opened(['account:read'], 'GET /user/oauth/grants'),
   // `data` alone
   ...opened(['account:write'], 'PUT /user'),
   ...closed('DELETE /user', 'GET /user/export', 'GET /reauthenticate', 'POST /logout'),
@@ -35,7 +36,8 @@ const ROWS: Row[] = [
   ...closed('POST /passkeys/registration/options', 'POST /passkeys/registration/verify'),
   ...closed('GET /passkeys', 'GET /passkeys/signal', 'PATCH /passkeys/:passkey_id', 'DELETE /passkeys/:passkey_id'),
 
-  // A client must not agree to another one
+  // A client must neither agree to another one nor end it
+  ...closed('DELETE /user/oauth/grants'),
   ...closed('GET /oauth/authorizations/:authorization_id', 'POST /oauth/authorizations/:authorization_id/consent'),
 
   // Users, to an administrator or a machine
