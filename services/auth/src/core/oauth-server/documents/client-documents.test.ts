@@ -84,6 +84,8 @@ test('a client may prove itself by keys, at an address or in the document', asyn
   expect(await found()).toMatchObject({ client_type: 'confidential', ...method })
 })
 
+const nested = (levels: number): unknown[] => (levels === 0 ? [] : [nested(levels - 1)])
+
 describe('a document', () => {
   test.each<[string, typeof answer, string]>([
     ['of another address', { change: { client_id: 'https://other.example/client' } }, 'client_id is not the address'],
@@ -92,13 +94,13 @@ describe('a document', () => {
     ['with a script', { change: { redirect_uris: ['javascript:alert(1)'] } }, 'must not have the scheme'],
     ['without addresses', { change: { redirect_uris: undefined } }, 'redirect_uris is required'],
     ['of a wrong type', { change: { client_name: 1 } }, 'client_name has the wrong type'],
-    ['with NUL', { change: { client_name: 'a\0b' } }, 'NUL or half characters'],
+    ['with NUL', { change: { client_name: 'a\0b' } }, 'NUL, half characters or too many levels'],
     ['of a secret key', { change: { jwks: { keys: [{ kty: 'oct', k: 'AA' }] } } }, 'public keys only'],
     ['that moved', { status: 302, headers: { location: '/elsewhere' } }, 'the status is 302'],
     ['that is a page', { headers: { 'content-type': 'text/html' } }, 'the content type is not JSON'],
     ['that is no object', { body: '[1]' }, 'no JSON object'],
     ['that is large', { change: { x: 'x'.repeat(16 * 1024) } }, 'larger than 16384 bytes'],
-    ['that nests deeply', { body: `{"jwks":${'['.repeat(9000)}` }, 'no JSON object'],
+    ['that nests deeply', { change: { contacts: nested(1000) } }, 'NUL, half characters or too many levels'],
   ])('%s is no client, and is not asked for again for 30 s', async (_what, wrong, reason) => {
     answer = wrong
     const reasons: unknown[] = []

@@ -35,7 +35,7 @@ export function readDocument(address: string, json: Record<string, unknown>): Cl
   if (json.client_secret !== undefined || json.client_secret_expires_at !== undefined) {
     throw new Error('a document must not have a secret')
   }
-  if (!isStorable(json)) throw new Error('a text has NUL or half characters')
+  if (!isStorable(json)) throw new Error('the document has NUL, half characters or too many levels')
   const { token_endpoint_auth_method: method = 'none', grant_types: grants, scope } = json
   if (!METHODS.some((one) => one === method))
     throw new Error("token_endpoint_auth_method must be of 'none', 'private_key_jwt'")
