@@ -3,7 +3,8 @@ import { expect, onTestFinished, test } from 'vitest'
 import { createDatabase, startTestService, type TestService } from '../../../../test/service.ts'
 import { DAY_MS } from '../../../core/statistics/statistics.ts'
 import { deleteExpired } from '../../../housekeeping.ts'
-import { countClientGrant } from '../../../metrics.ts'
+import { registered } from '../../oauth-server/testing/clients.ts'
+import { askForTokens, exchange, refresh, tokensOf } from '../../oauth-server/testing/codes.ts'
 
 const SETTINGS = {
   AUTH_OAUTH_SERVER_ENABLED: 'true',
@@ -11,10 +12,12 @@ const SETTINGS = {
   AUTH_HOSTED_PAGES_ENABLED: 'true',
 }
 
-async function clientOf(service: TestService): Promise<string> {
-  const client = { redirect_uris: ['https://app.example/callback'] }
-  return (await service.post('/admin/oauth/clients', client, service.admin)).body.client_id
-}
+const clientOf = (service: TestService) =>
+  registered(service, {
+    token_endpoint_auth_method: 'client_secret_post',
+    grant_types: ['authorization_code', 'refresh_token', 'client_credentials'],
+    scope: 'email offline_access users:read',
+  })
 const read = (service: TestService, id: string, query = '') =>
   service.get(`/admin/oauth/clients/${id}/statistics${query}`, service.admin)
 const grantsOf = async (service: TestService, id: string, query = '') =>
@@ -26,8 +29,15 @@ test('sign-ins of a client are counted by day and grant, survive a restart, and 
   const settings = { ...SETTINGS, AUTH_DATABASE_URL: database.url }
   const service = await startTestService(settings)
   const { clock } = service
-  const [id, other] = [await clientOf(service), await clientOf(service)]
-  for (const grant of ['authorization_code', 'authorization_code', 'client_credentials']) countClientGrant(id, grant)
+  const [client, { id: other }] = [await clientOf(service), await clientOf(service)]
+  const { id } = client
+  const user = await service.signedIn()
+  await tokensOf(service, client, user)
+  const { refresh_token: token } = await tokensOf(service, client, user, { scopes: ['email', 'offline_access'] })
+  expect((await refresh(service, client, token)).status).toBe(200)
+  expect((await exchange(service, client, 'no code')).status).toBe(400)
+  const machine = { grant_type: 'client_credentials', scope: 'users:read' }
+  expect((await askForTokens(service, client, machine)).status).toBe(200)
   const today = { authorization_code: 2, client_credentials: 1 }
   expect((await grantsOf(service, id)).slice(-2)).toEqual([{}, today])
   expect((await read(service, id)).body.days.at(-1).from).toBe(
@@ -48,7 +58,7 @@ test('sign-ins of a client are counted by day and grant, survive a restart, and 
 test('an unknown client, a wrong id and a wrong number of days are refused', async () => {
   const service = await startTestService(SETTINGS)
   onTestFinished(() => service.close())
-  const id = await clientOf(service)
+  const { id } = await clientOf(service)
   expect(await read(service, service.deps.newId())).toMatchObject({ body: { error_code: 'oauth_client_not_found' } })
   expect(await read(service, 'x')).toMatchObject({ status: 400, body: { msg: 'invalid client_id format' } })
   expect((await read(service, id, '?days=397')).status).toBe(400)

@@ -11,7 +11,7 @@ import { choiceOf } from '../../../http/bodies/shapes.ts'
 import { authenticateClient, clientFields } from '../../../http/caller/authenticate-client.ts'
 import { provenKey } from '../../../http/caller/proven-key.ts'
 import { clientOf } from '../../../http/limits/client.ts'
-import { countRefresh } from '../../../metrics.ts'
+import { countClientGrant, countRefresh } from '../../../metrics.ts'
 import { oauthError } from '../../../oauth-errors.ts'
 import { exchangeCode } from './authorization-code-grant.ts'
 import { issueMachineToken } from './client-credentials-grant.ts'
@@ -71,7 +71,9 @@ export const oauthTokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async
       if (thumbprint === null && client.dpop_bound_access_tokens) throw oauthError('invalid_dpop_proof')
       const origin = clientOf(request, deps.config)
       const granted: GrantRequest = { deps, log: request.log, client, origin, thumbprint }
-      return reply.header('cache-control', 'no-store').send(await grant(granted, body))
+      const answer = await grant(granted, body)
+      if (type !== 'refresh_token') countClientGrant(client.id, type)
+      return reply.header('cache-control', 'no-store').send(answer)
     },
   })
 }
