@@ -11,6 +11,7 @@ import { startReport } from '@services/common/bench/report'
 import { startTimes } from '@services/common/bench/start-times'
 import { startEmbeddedPostgres } from '@services/common/dev/embedded-postgres'
 import { hash } from 'argon2'
+import { measureApplications } from './applications.ts'
 import { bareArgon2, bareRotations, bareSelects, SERVICE_HASHING } from './bare.ts'
 import { measureEvents } from './events.ts'
 import { costs, growProcesses, growUsers, refreshP99BySize } from './growth.ts'
@@ -100,6 +101,13 @@ try {
   for (const { what, withEvents, without } of await measureEvents(postgres.url, SECONDS / 2, CONCURRENCY)) {
     const id = `events-${what.toLowerCase().replaceAll(/\W+/g, '-')}`
     row(id, `${what}, with a receiver of events`, 'without', 'a second', [withEvents, without], { atLeast: 0.95 })
+  }
+  for (const { id, what, against, ours, theirs, atLeast } of await measureApplications(
+    postgres.url,
+    SECONDS / 2,
+    CONCURRENCY,
+  )) {
+    row(id, what, against, 'a second', [ours, theirs], { atLeast })
   }
   await measureHooks(report, postgres.url)
 
