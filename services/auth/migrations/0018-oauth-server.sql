@@ -107,3 +107,29 @@ create table {{prefix}}used_oauth_proofs (
 );
 
 create index {{prefix}}used_oauth_proofs_expires_at_idx on {{prefix}}used_oauth_proofs (expires_at);
+
+-- Ended sessions that their application has to hear of (OpenID Connect Back-Channel Logout). A trigger writes them:
+-- sessions end in many ways, also with their user.
+create table {{prefix}}oauth_logout_notices (
+  session_id uuid primary key,
+  user_id uuid not null,
+  client_id uuid not null references {{prefix}}oauth_clients on delete cascade,
+  attempts integer not null default 0,
+  -- null: at once.
+  next_at timestamptz
+);
+
+create index {{prefix}}oauth_logout_notices_client_id_idx on {{prefix}}oauth_logout_notices (client_id);
+create index {{prefix}}oauth_logout_notices_next_at_idx on {{prefix}}oauth_logout_notices (next_at nulls first);
+
+create function {{prefix}}note_oauth_logout() returns trigger language plpgsql as $$
+begin
+  insert into {{prefix}}oauth_logout_notices (session_id, user_id, client_id)
+  select old.id, old.user_id, client.id from {{prefix}}oauth_clients client
+  where client.id = old.oauth_client_id and client.backchannel_logout_uri is not null;
+  return null;
+end
+$$;
+
+create trigger {{prefix}}sessions_oauth_logout after delete on {{prefix}}sessions
+  for each row when (old.oauth_client_id is not null) execute function {{prefix}}note_oauth_logout();

@@ -49,6 +49,8 @@ const EXAMPLES = {
   'PUT /admin/custom-providers/{identifier}': { enabled: false },
   'POST /oauth/token': { grant_type: 'refresh_token', refresh_token: 'a-refresh-token' },
   'POST /oauth/introspect': { token: 'an-access-token' },
+  'POST /oauth/device_authorization': { client_id: '00000000-0000-4000-8000-000000000000', scope: 'email' },
+  'POST /oauth/logout': { client_id: '00000000-0000-4000-8000-000000000000' },
   'POST /oauth/revoke': { token: 'a-refresh-token', client_id: '00000000-0000-4000-8000-000000000000' },
   'POST /admin/oauth/clients': { client_name: 'Reports', redirect_uris: ['https://reports.example.com/callback'] },
   'PUT /admin/oauth/clients/{client_id}': { client_name: 'Monthly reports' },

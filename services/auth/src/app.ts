@@ -49,6 +49,8 @@ import { oauthConsentRoutes } from './flows/oauth-server/authorize/consent.route
 import { formPostRoutes } from './flows/oauth-server/authorize/form-post.routes.ts'
 import { ownGrantsRoutes } from './flows/oauth-server/authorize/grants.routes.ts'
 import { parRoutes } from './flows/oauth-server/authorize/par.routes.ts'
+import { deviceAuthorizationRoutes } from './flows/oauth-server/device/device-authorization.routes.ts'
+import { oauthLogoutRoutes } from './flows/oauth-server/logout/logout.routes.ts'
 import { registerRoutes } from './flows/oauth-server/register/register.routes.ts'
 import { introspectRoutes } from './flows/oauth-server/token/introspect.routes.ts'
 import { revokeRoutes } from './flows/oauth-server/token/revoke.routes.ts'
@@ -148,6 +150,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   await app.register(callbackRoutes, { deps })
   await app.register(registerRoutes, { deps })
   await app.register(oauthAuthorizeRoutes, { deps })
+  await app.register(oauthLogoutRoutes, { deps })
   await app.register(formPostRoutes, { deps })
   await app.register(absentFeatureRoutes, { caller: 'anyone' })
 
@@ -165,6 +168,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     acceptOAuthForms(scope)
     await scope.register(oauthTokenRoutes, { deps })
     await scope.register(revokeRoutes, { deps })
+    await scope.register(deviceAuthorizationRoutes, { deps })
     await scope.register(parRoutes, { deps })
     await scope.register(introspectRoutes, { deps })
   })

@@ -3,6 +3,7 @@ import { openMailTemplates, TEMPLATE_WAIT_MS } from './adapters/mail/mail-templa
 import { ANSWER_WITHIN_MS, createMailer, MAX_CONNECTIONS } from './adapters/mail/smtp.ts'
 import { createSmsSender } from './adapters/sms/send-sms.ts'
 import { mailHookChannel, smsHookChannel } from './core/message-hooks/hook-channels.ts'
+import { startLogoutNotices } from './core/oauth-server/logout/send-notices.ts'
 import { mailChannel, smsChannel } from './core/outbox/channels.ts'
 import { type Channels, deliverMessage } from './core/outbox/deliver-message.ts'
 import { waitForMoment } from './core/outbox/job-delay.ts'
@@ -60,6 +61,7 @@ export async function startWorker(deps: Deps, limits: Partial<typeof DEFAULTS> =
     await answerMessageRequest(deps, job)
   })
   const stopDispatcher = startDispatcher(deps, { answerWithinMs: webhookAnswerWithinMs })
+  const stopNotices = startLogoutNotices(deps)
   const stopHousekeeping = startHousekeeping(deps, log)
-  return () => inOrder(log, [stopHousekeeping, stopDispatcher, () => queue.stop(5_000), mailer.close])
+  return () => inOrder(log, [stopHousekeeping, stopNotices, stopDispatcher, () => queue.stop(5_000), mailer.close])
 }

@@ -36,6 +36,13 @@ export interface DB {
   oauth_consents: OAuthConsentsTable
   oauth_device_codes: OAuthDeviceCodesTable
   used_oauth_proofs: { key: Buffer; expires_at: Date }
+  oauth_logout_notices: {
+    session_id: string
+    user_id: string
+    client_id: string
+    attempts: Generated<number>
+    next_at: MaybeTime
+  }
   webhooks: WebhooksTable
   webhook_deliveries: WebhookDeliveriesTable
   event_users: { id: string; user_id: string; data: MetadataColumn; created_at: Date }
@@ -57,7 +64,7 @@ export const TABLES = [
   ] as const),
   ...(['passkeys', 'used_passkey_challenges', 'custom_providers', 'hook_failures'] as const),
   ...(['oauth_clients', 'oauth_scopes', 'oauth_authorizations', 'oauth_consents'] as const),
-  ...(['oauth_device_codes', 'used_oauth_proofs'] as const),
+  ...(['oauth_device_codes', 'used_oauth_proofs', 'oauth_logout_notices'] as const),
   ...(['webhooks', 'webhook_deliveries', 'event_users', 'hourly_counts', 'daily_counts'] as const),
 ] satisfies readonly (keyof DB)[]
 

@@ -13,6 +13,9 @@ export const CONSENT_PATH = '/ui/consent'
 /** Page on which a user enters the code of a device (RFC 8628). */
 export const DEVICE_PATH = '/ui/device'
 
+/** Page that ends the session of a browser at the request of an application. */
+export const LOGOUT_PATH = '/ui/logout'
+
 /** Page between the link of a mail and its effect, for links that lead back to our pages. */
 export const CONFIRM_PATH = '/ui/confirm'
 

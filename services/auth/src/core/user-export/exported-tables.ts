@@ -195,6 +195,7 @@ export const OTHER_TABLES: Record<Exclude<keyof DB, ListName | keyof typeof IN_U
   oauth_scopes: 'nothing about users',
   oauth_authorizations: 'requests of applications, which expire within minutes; `oauth_consents` has what was granted',
   oauth_device_codes: 'requests of devices, which expire within minutes; `oauth_consents` has what was granted',
+  oauth_logout_notices: 'ended sessions, until their application has heard of it',
   used_oauth_proofs: 'hashes of proofs of applications, which expire',
   webhooks: 'nothing about users',
   hook_failures: 'nothing about users',

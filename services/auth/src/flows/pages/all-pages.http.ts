@@ -12,6 +12,7 @@ import { factorPage } from './factor.ts'
 import { newPasswordPage } from './new-password.ts'
 import { consentPage } from './oauth/consent.ts'
 import { devicePage } from './oauth/device.ts'
+import { logoutPage } from './oauth/logout.ts'
 import { passkeyPage } from './passkey.ts'
 import { providerPage } from './provider.ts'
 import { recoverPage } from './recover.ts'
@@ -23,7 +24,7 @@ const signIn = [signInPage, codePage, factorPage, providerPage, arrivalPage, sig
 const signUp = [signUpPage, recoverPage, newPasswordPage, confirmPage, passkeyPage]
 
 /** Answers to applications that sign in with this service, where OAUTH_SERVER_ENABLED. */
-const oauthPages = [consentPage, devicePage]
+const oauthPages = [consentPage, devicePage, logoutPage]
 
 export const allPages: readonly Page[] = [...signIn, ...signUp, ...accountPages, ...oauthPages]
 

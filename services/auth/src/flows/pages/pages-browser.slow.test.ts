@@ -232,6 +232,16 @@ describe('in a browser', { tags: 'chromium' }, () => {
       },
     ],
     ['consent', '/ui/consent', 'Allow access?', (page) => toConsent(page)],
+    [
+      'sign-out for an application',
+      '/ui/logout',
+      'Sign out',
+      async (page) => {
+        await signIn(page)
+        await arrived(page)
+        await page.goto(`${auth}/ui/logout?client_id=${clientId}`)
+      },
+    ],
     ['device', '/ui/device', 'Connect a device', toDevice],
     ['failure', '/ui/arrive', 'That did not work', (page) => page.goto(`${auth}/ui/arrive?code=x`)],
   ]

@@ -9,12 +9,12 @@ const MAX_FORM_BYTES = 64 * 1024
 /** Paths of all pages. They are known before the pages are loaded. */
 export const PAGE_PATHS = [
   ...['/ui/sign-in', '/ui/code', '/ui/factor', '/ui/provider', '/ui/arrive', '/ui/sign-out'],
-  ...['/ui/consent', '/ui/device'],
+  ...['/ui/consent', '/ui/device', '/ui/logout'],
   ...['/ui/sign-up', '/ui/recover', '/ui/new-password', '/ui/confirm', '/ui/passkey', '/ui/account'],
   ...['name', 'addresses', 'password', 'passkeys', 'factors', 'sessions', 'devices'].map(
     (name) => `/ui/account/${name}`,
   ),
-  ...['identities', 'notices', 'export', 'deletion', 'confirm'].map((name) => `/ui/account/${name}`),
+  ...['identities', 'applications', 'notices', 'export', 'deletion', 'confirm'].map((name) => `/ui/account/${name}`),
 ]
 
 /** Registers the pages. The first request loads them: a start without one takes 60 ms less (measured). */

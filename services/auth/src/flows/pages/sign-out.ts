@@ -2,7 +2,10 @@
 import { html } from '@services/common/html'
 import { button } from '@services/common/pages/forms'
 import type { Page } from '../../http/hosted/answer-pages.ts'
+import type { BrowserCaller } from '../../http/hosted/browser-session.ts'
+import type { Visit } from '../../http/hosted/visit.ts'
 import { fill } from '../../words/language.ts'
+import type { Refusal } from '../../words/pages/errors.ts'
 import { signInWords } from '../../words/pages/sign-in.ts'
 import { nameOf } from './sign-in.ts'
 
@@ -25,11 +28,17 @@ export const signOutPage: Page = {
     })
   },
   async post(visit) {
-    const caller = await visit.caller()
-    const answer = caller && (await visit.api('POST', '/logout?scope=local', undefined, { as: caller }))
-    if (answer && !answer.ok && !ENDED.includes(answer.status)) return visit.retry({ problem: visit.explain(answer) })
-    visit.signedOut()
+    const refusal = await endHere(visit, await visit.caller())
+    if (refusal) return visit.retry({ problem: visit.explain(refusal) })
     if (visit.flow.redirect_to !== undefined) return visit.leave(visit.target())
     return visit.goTo('/ui/sign-in', { carry: { news: 'signed-out' } })
   },
+}
+
+/** Ends the session of this browser; returns a refusal, after which it goes on. */
+export async function endHere(visit: Visit, caller: BrowserCaller | undefined): Promise<Refusal | undefined> {
+  const answer = caller && (await visit.api('POST', '/logout?scope=local', undefined, { as: caller }))
+  if (answer && !answer.ok && !ENDED.includes(answer.status)) return answer
+  visit.signedOut()
+  return undefined
 }

@@ -108,10 +108,3 @@ export async function notePoll(
 
 export const findDeviceCode = (db: Kysely<DB>, hash: Buffer): Promise<DeviceCode | undefined> =>
   db.selectFrom('oauth_device_codes').selectAll().where('device_code_hash', '=', hash).executeTakeFirst()
-
-export const lockDeviceCode = (trx: Transaction<DB>, hash: Buffer): Promise<DeviceCode | undefined> =>
-  trx.selectFrom('oauth_device_codes').selectAll().where('device_code_hash', '=', hash).forUpdate().executeTakeFirst()
-
-/** Remembers the session that a code gave: a second use ends it. */
-export const useDeviceCode = (trx: Transaction<DB>, { id, sessionId }: { id: string; sessionId: string }) =>
-  trx.updateTable('oauth_device_codes').set({ given_session_id: sessionId }).where('id', '=', id).execute()

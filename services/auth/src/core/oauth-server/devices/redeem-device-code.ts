@@ -4,6 +4,8 @@ import { oauthError } from '../../../oauth-errors.ts'
 import { hashLinkToken } from '../../one-time-tokens/one-time-token.ts'
 import { findDeviceCode, notePoll } from './device-codes.store.ts'
 
+export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
+
 interface Deps {
   db: Kysely<DB>
   now: () => Date

@@ -2,11 +2,9 @@ import { hashAuthorizationCode } from '../../../core/oauth-server/authorizations
 import { type FoundCode, findCode } from '../../../core/oauth-server/tokens/codes.store.ts'
 import type { TokenAnswer } from '../../../core/oauth-server/tokens/issue-client-tokens.ts'
 import { isVerifierOf } from '../../../core/one-time-tokens/pkce.ts'
-import { isBanned } from '../../../core/users/is-banned.ts'
-import { findUserById } from '../../../core/users/users.store.ts'
 import { oauthError } from '../../../oauth-errors.ts'
 import { type GrantRequest, narrowedResources } from './grant.ts'
-import { endGivenSession, openSession } from './open-session.ts'
+import { openSession, refuseUsed, unusable } from './open-session.ts'
 
 export interface CodeFields {
   code?: string | undefined
@@ -33,7 +31,7 @@ export async function exchangeCode(request: GrantRequest, fields: CodeFields): P
     userId !== null &&
     (await openSession(request, { kind: 'authorization_code', hash, userId, nonce, resources }))
   if (opened) return opened
-  throw await refusal(request, hash)
+  throw await refuseUsed(request, await findCode(request.deps.db, hash))
 }
 
 /** Throws invalid_grant for the code of another request. */
@@ -57,19 +55,3 @@ function requireKey({ thumbprint }: GrantRequest, { dpop_thumbprint: key }: Foun
   if (key === null || key === thumbprint) return
   throw oauthError('invalid_grant', { message: 'The DPoP key is not that of the request' })
 }
-
-/** Finds why a code gave nothing, and ends the session that it gave before. */
-async function refusal({ deps, log, client }: GrantRequest, hash: Buffer) {
-  const found = await findCode(deps.db, hash)
-  if (!found?.user_id) return unusable()
-  const { user_id: userId, given_session_id: sessionId } = found
-  if (sessionId !== null) {
-    // Committed although the request fails.
-    await endGivenSession(deps, log, { userId, sessionId, clientId: client.id })
-    return unusable()
-  }
-  const user = await findUserById(deps.db, userId)
-  return user && isBanned(user, deps.now()) ? oauthError('access_denied', { message: 'User is banned' }) : unusable()
-}
-
-const unusable = () => oauthError('invalid_grant', { message: 'The code is unknown, expired or used' })

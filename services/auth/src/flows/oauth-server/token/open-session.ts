@@ -11,15 +11,17 @@ import {
 } from '../../../core/oauth-server/tokens/open-client-session.store.ts'
 import { endSessionAndDevices } from '../../../core/sessions/end-sessions.store.ts'
 import { shownSession } from '../../../core/sessions/start-session.ts'
+import { isBanned } from '../../../core/users/is-banned.ts'
 import { findUserById, lockUser } from '../../../core/users/users.store.ts'
 import type { DB } from '../../../db/tables.ts'
 import { noteChange, wantsEvent } from '../../../db/watched-users.ts'
 import type { Deps } from '../../../deps.ts'
 import { countReuseDetected } from '../../../metrics.ts'
+import { oauthError } from '../../../oauth-errors.ts'
 import { boundKey, type GrantRequest, narrowedResources } from './grant.ts'
 
 /** Proof in `amr` of sessions of applications. */
-const METHOD = 'oauth_provider/authorization_code'
+const methodOf = (kind: CodeKind) => `oauth_provider/${kind}`
 
 export interface ApprovedCode {
   kind: CodeKind
@@ -38,7 +40,7 @@ export async function openSession(request: GrantRequest, code: ApprovedCode): Pr
     if (!opened) return undefined
     const { user, authenticatedAt, scopes, resources: granted, ...session } = opened
     const body = await issueClientTokens(asking, trx ?? deps.db, {
-      ...{ user, session, client, scopes, granted: scopes, thumbprint, method: METHOD },
+      ...{ user, session, client, scopes, granted: scopes, thumbprint, method: methodOf(code.kind) },
       resources: narrowedResources(granted, code.resources),
       signIn: { authenticatedAt, nonce: code.nonce },
     })
@@ -60,7 +62,7 @@ async function open(
 ): Promise<OpenedSession | undefined> {
   const { userAgent, ip } = request.origin
   const opening = {
-    ...{ codeHash: hash, clientId: request.client.id, id: deps.newRowId(), method: METHOD, now: deps.now() },
+    ...{ codeHash: hash, clientId: request.client.id, id: deps.newRowId(), method: methodOf(kind), now: deps.now() },
     ...{ userAgent, ip, thumbprint: boundKey(request) },
     auditId: deps.config.auditInDatabase ? deps.newRowId() : null,
   }
@@ -74,8 +76,27 @@ async function open(
   return db.isTransaction ? announced(db as Transaction<DB>) : db.transaction().execute(announced)
 }
 
-/** Ends the session that a code gave before: one of the two uses was a thief's. */
-export async function endGivenSession(
+/**
+ * Finds why a code gave nothing. Where it gave a session before, that ends, committed although the request fails: one of
+ * the two uses was a thief's.
+ */
+export async function refuseUsed(
+  { deps, log, client }: GrantRequest,
+  code: { user_id: string | null; given_session_id: string | null } | undefined,
+) {
+  if (!code?.user_id) return unusable()
+  const { user_id: userId, given_session_id: sessionId } = code
+  if (sessionId !== null) {
+    await endGivenSession(deps, log, { userId, sessionId, clientId: client.id })
+    return unusable()
+  }
+  const user = await findUserById(deps.db, userId)
+  return user && isBanned(user, deps.now()) ? oauthError('access_denied', { message: 'User is banned' }) : unusable()
+}
+
+export const unusable = () => oauthError('invalid_grant', { message: 'The code is unknown, expired or used' })
+
+async function endGivenSession(
   deps: Deps,
   log: AuditLog,
   { userId, sessionId, clientId }: { userId: string; sessionId: string; clientId: string },

@@ -1,8 +1,6 @@
-import { type AuditLog, audit } from '../../../core/audit/audit.ts'
-import { findUserOfClientSession } from '../../../core/oauth-server/tokens/client-sessions.store.ts'
-import { endSessionAndDevices } from '../../../core/sessions/end-sessions.store.ts'
+import type { AuditLog } from '../../../core/audit/audit.ts'
+import { endClientSession } from '../../../core/oauth-server/tokens/end-client-session.ts'
 import { parseRefreshToken } from '../../../core/sessions/refresh-token.ts'
-import { findUserById, lockUser } from '../../../core/users/users.store.ts'
 import type { OAuthClient } from '../../../db/tables.ts'
 import { UUID } from '../../../db/uuid.ts'
 import type { Deps } from '../../../deps.ts'
@@ -13,14 +11,7 @@ import type { Deps } from '../../../deps.ts'
  */
 export async function revokeToken(deps: Deps, log: AuditLog, client: OAuthClient, token: string): Promise<void> {
   const id = await sessionOf(deps, token)
-  const userId = id && (await findUserOfClientSession(deps.db, { id, clientId: client.id }))
-  if (!id || !userId) return
-  await deps.db.transaction().execute(async (trx) => {
-    await lockUser(trx, userId)
-    const actor = await findUserById(trx, userId)
-    if (!actor || !(await endSessionAndDevices(trx, deps.config.sessions, userId, id))) return
-    await audit(deps, trx, log, { action: 'logout', actor, traits: { session_id: id, client_id: client.id } })
-  })
+  if (id) await endClientSession(deps, log, client, id)
 }
 
 async function sessionOf(deps: Deps, token: string): Promise<string | undefined> {

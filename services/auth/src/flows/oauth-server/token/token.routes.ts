@@ -3,6 +3,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { counted } from '@services/common/telemetry/instruments'
 import { type Static, Type } from 'typebox'
+import { DEVICE_GRANT } from '../../../core/oauth-server/devices/redeem-device-code.ts'
 import { TokenAnswer } from '../../../core/oauth-server/tokens/issue-client-tokens.ts'
 import type { Deps } from '../../../deps.ts'
 import { CONSUMES, Parameter, ResourceParameter, resourcesIn, wordsOf } from '../../../http/bodies/oauth-body.ts'
@@ -15,11 +16,13 @@ import { countClientGrant, countRefresh } from '../../../metrics.ts'
 import { oauthError } from '../../../oauth-errors.ts'
 import { exchangeCode } from './authorization-code-grant.ts'
 import { issueMachineToken } from './client-credentials-grant.ts'
+import { exchangeDeviceCode } from './device-code-grant.ts'
 import type { Grant, GrantRequest } from './grant.ts'
 import { refreshForClient } from './refresh-grant.ts'
 
 const fields = {
   code: Parameter,
+  device_code: Parameter,
   code_verifier: Parameter,
   redirect_uri: Parameter,
   refresh_token: Parameter,
@@ -38,6 +41,7 @@ const GRANTS: Record<string, Grant<Fields>> = {
   refresh_token: (request, body) =>
     counted(countRefresh, () => refreshForClient(request, { ...narrowing(body), refresh_token: body.refresh_token })),
   client_credentials: (request, body) => issueMachineToken(request, narrowing(body)),
+  [DEVICE_GRANT]: (request, body) => exchangeDeviceCode(request, { ...body, ...narrowing(body) }),
 }
 
 export const oauthTokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {

@@ -1,5 +1,6 @@
 import type { Page } from '../../../http/hosted/answer-pages.ts'
 import { addressesPage } from './addresses.ts'
+import { applicationsPage } from './applications.ts'
 import { confirmPage } from './confirm.ts'
 import { deletionPage } from './deletion.ts'
 import { devicesPage } from './devices.ts'
@@ -24,6 +25,7 @@ export const accountPages: readonly Page[] = [
   sessionsPage,
   devicesPage,
   identitiesPage,
+  applicationsPage,
   noticesPage,
   exportPage,
   deletionPage,

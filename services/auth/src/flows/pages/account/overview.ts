@@ -12,7 +12,7 @@ export const overviewPage = accountPage({
   name: '',
   get({ visit, caller }) {
     const words = visit.words(accountWords)
-    const { external, mfa, passkeys, signup } = visit.deps.config
+    const { external, mfa, oauthServer, passkeys, signup } = visit.deps.config
     const user = provenUser(caller.user)
     const { is_anonymous: isGuest } = user
     const addresses = [user.email && shownEmail(user.email), user.phone && `+${user.phone}`].filter(Boolean).join(', ')
@@ -28,6 +28,7 @@ export const overviewPage = accountPage({
       ['sessions', words.sessions],
       ...(mfa.trustedDevices.ttlSeconds > 0 ? [['devices', words.devices] as [string, string]] : []),
       ...(external.manualLinking ? [['identities', words.identities] as [string, string]] : []),
+      ...(oauthServer.enabled ? [['applications', words.applications] as [string, string]] : []),
       ['notices', words.notices, language && languageName(language)],
       ['export', words.export],
       ...(signup.selfDeletion ? [['deletion', words.deletion] as [string, string]] : []),

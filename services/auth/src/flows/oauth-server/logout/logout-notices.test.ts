@@ -1,0 +1,102 @@
+// Logout tokens to applications whose sessions ended (OpenID Connect Back-Channel Logout 1.0).
+import { type Receiver, startReceiver } from '@services/common/testing/http/receiver'
+import { createLocalJWKSet, jwtVerify } from 'jose'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { type SignedIn, startTestService, type TestService } from '../../../../test/service.ts'
+import { sendNotices } from '../../../core/oauth-server/logout/send-notices.ts'
+import { oauthSettings, registered } from '../testing/applications.ts'
+
+const PASSWORD = 'correct horse'
+
+let service: TestService
+let receiver: Receiver
+beforeAll(async () => {
+  service = await startTestService({
+    ...(await oauthSettings()),
+    AUTH_WORKERS_ENABLED: 'false',
+    AUTH_EGRESS_ALLOW_CIDRS: '127.0.0.0/8',
+  })
+})
+afterAll(() => service.close())
+beforeEach(async () => {
+  receiver = await startReceiver()
+})
+afterEach(() => receiver.close())
+
+/** A user with a session of an application, which hears of its end. */
+async function signedIn(client: object = { backchannel_logout_uri: receiver.url }) {
+  const { clientId } = await registered(service, client)
+  const email = `${clientId}@example.com`
+  const user = await service.signedIn(email, PASSWORD)
+  const { session_id: sessionId } = JSON.parse(
+    Buffer.from(user.accessToken.split('.')[1] ?? '', 'base64url').toString(),
+  )
+  await service.deps.pool.query(
+    `update sessions set oauth_client_id = $1, scopes = '[]', resources = '[]' where id = $2`,
+    [clientId, sessionId],
+  )
+  // The application's token opens no endpoint of the account: the user acts by a session of their own.
+  const own = await service.post('/token?grant_type=password', { email, password: PASSWORD })
+  const auth = { authorization: `Bearer ${own.body.access_token}` }
+  return { ...user, auth, clientId, sessionId: String(sessionId) }
+}
+
+const WAYS: Record<string, (user: SignedIn & { sessionId: string }) => Promise<unknown>> = {
+  'the user signs out everywhere': ({ auth }) => service.post('/logout?scope=global', {}, auth),
+  'the user ends it in the list': ({ auth, sessionId }) => service.delete(`/user/sessions/${sessionId}`, auth),
+  'an administrator ends all sessions': ({ userId }) =>
+    service.delete(`/admin/users/${userId}/sessions`, service.admin),
+  'the user is deleted': ({ userId }) => service.delete(`/admin/users/${userId}`, service.admin),
+}
+
+test.each(Object.keys(WAYS))('when %s, the application gets one logout token, with session and user', async (way) => {
+  const user = await signedIn()
+  await WAYS[way]?.(user)
+  await Promise.all([sendNotices(service.deps), sendNotices(service.deps)])
+  await sendNotices(service.deps)
+  expect(receiver.received.length).toBe(1)
+  const [sent] = receiver.received
+  expect(sent?.headers['content-type']).toBe('application/x-www-form-urlencoded')
+  const token = new URLSearchParams(String(sent?.body)).get('logout_token') ?? ''
+  const { body: jwks } = await service.get('/.well-known/jwks.json')
+  const { payload } = await jwtVerify(token, createLocalJWKSet(jwks), {
+    ...{ issuer: 'https://auth.example', audience: user.clientId, typ: 'logout+jwt', currentDate: service.clock.now() },
+  })
+  expect(payload).toMatchObject({
+    ...{ sub: user.userId, sid: user.sessionId, jti: expect.any(String), exp: (payload.iat ?? 0) + 120 },
+    events: { 'http://schemas.openid.net/event/backchannel-logout': {} },
+  })
+  expect(payload.nonce).toBeUndefined()
+})
+
+test('a failed notice is sent again after growing waits, until it is accepted', async () => {
+  const user = await signedIn()
+  receiver.answer = (response) => response.writeHead(receiver.received.length > 2 ? 200 : 500).end()
+  await service.post('/logout?scope=global', {}, user.auth)
+  const attempts: number[] = []
+  for (const seconds of [0, 4, 1, 9, 1, 60]) {
+    service.clock.advance({ seconds })
+    await sendNotices(service.deps)
+    attempts.push(receiver.received.length)
+  }
+  expect(attempts).toEqual([1, 1, 2, 2, 3, 3])
+})
+
+test('sessions of the user’s own, and of applications without an address, make no notice; a deleted client hears nothing', async () => {
+  await service.post('/logout?scope=global', {}, (await service.signedIn()).auth)
+  await service.post('/logout?scope=global', {}, (await signedIn({})).auth)
+  const { clientId } = await signedIn()
+  expect(await service.delete(`/admin/oauth/clients/${clientId}`, service.admin)).toMatchObject({ status: 204 })
+  await sendNotices(service.deps)
+  const { rows } = await service.deps.pool.query('select session_id from oauth_logout_notices')
+  expect([receiver.received, rows]).toEqual([[], []])
+})
+
+test('an address on the private network is not asked', async () => {
+  const guarded = await service.with({ AUTH_EGRESS_ALLOW_CIDRS: '10.0.0.0/8' })
+  const user = await signedIn()
+  await service.post('/logout?scope=global', {}, user.auth)
+  await sendNotices(guarded.deps)
+  await guarded.close()
+  expect(receiver.received).toEqual([])
+})
