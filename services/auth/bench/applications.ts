@@ -1,6 +1,6 @@
-// Rates of the OAuth server beside those of sessions: exchange of codes and refresh by an application against refresh of
-// a session, introspection against GET /user. Alone: `node bench/applications.ts`, on an embedded PostgreSQL and without
-// a row in results/.
+// Rates of the OAuth server beside those of sessions. Exchange of codes and refresh by an application stand against
+// refresh of a session, introspection against GET /user. Alone: `node bench/applications.ts`, on an embedded PostgreSQL
+// and without a row in results/.
 import { createHash, randomUUID } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -130,7 +130,9 @@ if (import.meta.main) {
   const postgres = await startEmbeddedPostgres({ dataDir, database: 'bench' })
   try {
     for (const { what, against, ours, theirs } of await measureApplications(postgres.url, 3, 16)) {
-      console.log(`${what} ${Math.round(ours)} a second, ${against} ${Math.round(theirs)}: ${(ours / theirs).toFixed(2)}`)
+      console.log(
+        `${what} ${Math.round(ours)} a second, ${against} ${Math.round(theirs)}: ${(ours / theirs).toFixed(2)}`,
+      )
     }
   } finally {
     await postgres.stop()

@@ -1,18 +1,14 @@
 -- Requests of applications and devices, and consents. A session of an application is a row of `sessions`.
 
+-- Their rule and index come alone, as they read the table: 0019-application-sessions.sql.
 alter table {{prefix}}sessions
   -- Application of the session; null: the account's own.
-  add column oauth_client_id uuid references {{prefix}}oauth_clients on delete cascade,
+  add column oauth_client_id uuid,
   -- Granted scopes and resources (RFC 8707), lists.
   add column scopes jsonb,
   add column resources jsonb,
   -- Thumbprint of the key that its tokens are bound to (RFC 9449).
-  add column dpop_thumbprint text,
-  add check ((oauth_client_id is null) = (scopes is null)),
-  add check ((oauth_client_id is null) = (resources is null));
-
-create index {{prefix}}sessions_oauth_client_id_idx on {{prefix}}sessions (oauth_client_id)
-  where oauth_client_id is not null;
+  add column dpop_thumbprint text;
 
 create table {{prefix}}oauth_authorizations (
   -- 32 random letters and digits; part of the request_uri of a pushed request.

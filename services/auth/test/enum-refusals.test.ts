@@ -29,7 +29,11 @@ const phone = '+4915112345678'
 const code_challenge = 'c'.repeat(43)
 
 /** Values that a request needs before it reaches the member. */
-const givenOf = (factorId: string, clientId: string): Record<string, Given> => ({
+const givenOf = (
+  factorId: string,
+  { client_id, client_secret }: Record<'client_id' | 'client_secret', string>,
+): Record<string, Given> => ({
+  'POST /oauth/token body grant_type': { body: { client_id, client_secret } },
   'POST /signup body channel': { body: { email: undefined, phone } },
   'POST /token body chain': { query: { grant_type: 'web3' } },
   'POST /otp body channel': { body: { email: undefined, phone } },
@@ -37,7 +41,7 @@ const givenOf = (factorId: string, clientId: string): Record<string, Given> => (
   ...Object.fromEntries(
     ['token_endpoint_auth_method', 'token_endpoint_auth_signing_alg'].map((member) => [
       `PUT /admin/oauth/clients/{client_id} body ${member}`,
-      { id: clientId },
+      { id: client_id },
     ]),
   ),
   ...Object.fromEntries(
@@ -75,10 +79,13 @@ test('each refusal of such a value names the others', async () => {
   const user = { authorization: `Bearer ${accessToken}` }
   const factor = await service.post('/factors', { factor_type: 'phone', friendly_name: 'phone', phone }, user)
   expect(factor.status).toBe(200)
-  const redirect = { redirect_uris: ['https://app.example/callback'] }
+  const redirect = {
+    redirect_uris: ['https://app.example/callback'],
+    token_endpoint_auth_method: 'client_secret_post',
+  }
   const client = await service.post('/admin/oauth/clients', redirect, service.admin)
   const { body: document } = await service.get('/openapi.json')
-  const members = enumMembers(document, givenOf(factor.body.id, client.body.client_id), crypto.randomUUID())
+  const members = enumMembers(document, givenOf(factor.body.id, client.body), crypto.randomUUID())
   expect(EXEMPT.filter((exempt) => !members.some(({ name }) => exempt.test(name)))).toEqual([])
   const refused = members.filter(({ name }) => !EXEMPT.some((exempt) => exempt.test(name)))
   expect(refused.length).toBeGreaterThan(15)

@@ -14,7 +14,6 @@ import {
 import { locationOf, queryOf, type SignedIn, startTestService, type TestService } from '../service.ts'
 
 export const ISSUER = 'https://auth.example'
-export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
 
 /** Resources that exist beside the service. */
 export const API = 'https://api.example/v1'

@@ -258,7 +258,9 @@ export function listSessions(db: Kysely<DB>, userId: string, limit: number, afte
         .selectFrom('oauth_clients')
         .select(
           sql<{ id: string; name?: string }>`json_strip_nulls(
-          json_build_object('id', coalesce(metadata_uri, oauth_clients.id::text), 'name', client_name))`.as('client'),
+          json_build_object('id', coalesce(metadata_uri, ${sql.ref('oauth_clients.id')}::text), 'name', client_name))`.as(
+            'client',
+          ),
         )
         .whereRef('oauth_clients.id', '=', 'sessions.oauth_client_id')
         .as('client'),

@@ -4,15 +4,23 @@ import { perFile } from '@services/common/testing/per-file'
 import type { InjectOptions } from 'fastify'
 import { test as base, expect, onTestFinished } from 'vitest'
 import { startTestService, type TestService } from '../../../test/service.ts'
-import { CONFIRM_PATH } from '../../config/pages/page-paths.ts'
+import { CONFIRM_PATH, CONSENT_PATH } from '../../config/pages/page-paths.ts'
 import { accountPages } from './account/account-pages.ts'
 import { allPages } from './all-pages.http.ts'
 import { PAGE_PATHS } from './pages.routes.ts'
 import { ORIGIN, openPage, send } from './testing/pages.ts'
 
 const test = base.extend<object & { service: TestService }>({
-  service: perFile(() => startTestService({ AUTH_HOSTED_PAGES_ENABLED: 'true' })),
+  service: perFile(() =>
+    startTestService({
+      ...{ AUTH_HOSTED_PAGES_ENABLED: 'true', AUTH_OAUTH_SERVER_ENABLED: 'true' },
+      AUTH_OAUTH_SERVER_AUTHORIZATION_PATH: '',
+    }),
+  ),
 })
+
+/** Statuses of pages that lack what their address names: a link's token, a request of an application. */
+const WITHOUT_SUBJECT: Record<string, number> = { [CONFIRM_PATH]: 400, [CONSENT_PATH]: 404 }
 
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 
@@ -48,8 +56,8 @@ test.for<[string, number, Omit<InjectOptions, 'url'>, suffix?: string]>([
         expect([url, answer.headers.location]).toEqual([url, expect.stringMatching(/^\/ui\/sign-in/)])
         continue
       }
-      // A page without a form takes none; that of links lacks its token.
-      const unproven = post ? (path === CONFIRM_PATH ? 400 : 403) : 405
+      // A page without a form takes none.
+      const unproven = post ? (WITHOUT_SUBJECT[path] ?? 403) : 405
       expect([url, answer.statusCode]).toEqual([url, status === 403 ? unproven : status])
       expectPage(url, { ...answer, text: answer.payload })
     }

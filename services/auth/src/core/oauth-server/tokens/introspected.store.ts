@@ -29,7 +29,7 @@ interface SessionRow {
   banned_until: Date | null
 }
 
-export type FindIntrospected = (named: NamedInRequest) => Promise<Introspected>
+type FindIntrospected = (named: NamedInRequest) => Promise<Introspected>
 
 /** Finds what several requests name, in one statement and the given order. */
 export async function findIntrospected(

@@ -20,7 +20,7 @@ export const deviceAuthorizationRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }
     url: '/oauth/device_authorization',
     schema: {
       operationId: 'authorizeDevice',
-      tags: ['oauth server'],
+      tags: ['OAuth server'],
       summary: 'Begins the sign-in of a device, whose user enters a code on a hosted page',
       consumes: CONSUMES,
       body: Type.Object({ scope: Parameter, resource: ResourceParameter, ...clientFields }),

@@ -77,8 +77,8 @@ async function open(
 }
 
 /**
- * Finds why a code gave nothing. Where it gave a session before, that ends, committed although the request fails: one of
- * the two uses was a thief's.
+ * Finds why a code gave nothing. Where it gave a session before, that ends: one of the two uses was a thief's. The end
+ * is committed although the request fails.
  */
 export async function refuseUsed(
   { deps, log, client }: GrantRequest,

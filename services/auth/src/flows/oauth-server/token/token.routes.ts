@@ -1,6 +1,7 @@
 // POST /oauth/token: applications exchange codes, refresh tokens and their own proof for tokens. A grant is an entry of
 // GRANTS and a file; authentication: http/caller/authenticate-client.ts. Tests: here.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { inWords } from '@services/common/list-in-words'
 import { counted } from '@services/common/telemetry/instruments'
 import { type Static, Type } from 'typebox'
 import { DEVICE_GRANT } from '../../../core/oauth-server/devices/redeem-device-code.ts'
@@ -69,7 +70,10 @@ export const oauthTokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async
       // A confidential client sends the requests of all its users from one address.
       if (client.client_type === 'public') await deps.limits.byAddress(request, 'oauthToken')
       const grant = Object.hasOwn(GRANTS, type) ? GRANTS[type] : undefined
-      if (!grant) throw oauthError('unsupported_grant_type')
+      if (!grant) {
+        const message = `grant_type must be ${inWords(Object.keys(GRANTS), 'or')}`
+        throw oauthError('unsupported_grant_type', { message })
+      }
       if (!client.grant_types.includes(type)) throw oauthError('unauthorized_client')
       const thumbprint = await provenKey(deps, request)
       if (thumbprint === null && client.dpop_bound_access_tokens) throw oauthError('invalid_dpop_proof')
