@@ -261,7 +261,11 @@ test('a refusal leaves the entry of a refused token, with the user that the cook
   await enterConsole(service, stranger)
   expect(await refusalsOf(stranger)).toEqual(refused('not_admin'))
   const { body } = await service.get('/admin/statistics?days=1', service.admin)
-  expect(body.hours.at(-1).failures.admin).toMatchObject({ session_not_found: expect.any(Number) })
+  // The hour may have changed since.
+  const counted = body.hours.flatMap(({ failures }: { failures: { admin?: object } }) =>
+    Object.keys(failures.admin ?? {}),
+  )
+  expect(counted).toContain('session_not_found')
   // A further page of the sign-in, and a request of another site, are no refusals.
   const admin = await administratorOf(service)
   await service.app.inject({ url: '/admin/users', headers: { cookie: admin.cookie, 'x-console': '1', origin: 'null' } })
