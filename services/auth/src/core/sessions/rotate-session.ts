@@ -154,7 +154,7 @@ async function refuse(deps: RefreshDeps, log: AuditLog, token: Presentation, was
 
 type Bound = { oauth_client_id: string | null; dpop_thumbprint: string | null }
 
-/** Refuses a token that another client presents, before a reuse is noticed. Texts: contract/auth-oauth-server.md 6. */
+/** Refuses a token that another client presents, before a reuse is noticed. Texts: contract/auth-oauth-server.md 10. */
 function requireSameClient({ oauth_client_id: own, dpop_thumbprint: key }: Bound, presented: Presentation): void {
   const { oauthClientId, thumbprint } = presented
   if (own !== oauthClientId) throw oauthError('invalid_client', { status: 400, message: mismatch(own, oauthClientId) })

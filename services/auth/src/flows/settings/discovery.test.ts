@@ -1,4 +1,4 @@
-// Discovery of the OAuth server (contract/auth-oauth-server.md 3). While it is disabled:
+// Discovery of the OAuth server (contract/auth-oauth-server.md 6). While it is disabled:
 // core/keys/openid-configuration.test.ts.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startTestService, type TestService } from '../../../test/service.ts'
@@ -41,6 +41,18 @@ test('each endpoint in it exists', async () => {
   const endpoints = Object.entries<string>(body).filter(([name]) => name.endsWith('_endpoint'))
   expect(endpoints.length).toBeGreaterThan(0)
   for (const [, address] of endpoints) expect(Object.keys(paths)).toContain(address.replace('https://auth.example', ''))
+})
+
+test('devices are listed while the hosted pages that they need are enabled', async () => {
+  const grant = 'urn:ietf:params:oauth:grant-type:device_code'
+  const { body } = await service.get(OAUTH)
+  expect([body.device_authorization_endpoint, body.grant_types_supported.includes(grant)]).toEqual([undefined, false])
+  const paged = await service.with({ AUTH_HOSTED_PAGES_ENABLED: 'true' })
+  expect((await paged.get(OAUTH)).body).toMatchObject({
+    device_authorization_endpoint: 'https://auth.example/oauth/device_authorization',
+    grant_types_supported: expect.arrayContaining([grant]),
+  })
+  await paged.close()
 })
 
 test('registration is listed while clients may register themselves', async () => {

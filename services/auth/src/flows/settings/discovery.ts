@@ -71,7 +71,10 @@ const ENDPOINTS: Record<string, { method: string; path: string; members?: object
     },
   },
   device_authorization_endpoint: { method: 'POST', path: '/oauth/device_authorization' },
-  end_session_endpoint: { method: 'GET', path: '/oauth/logout' },
+  end_session_endpoint: {
+    ...{ method: 'GET', path: '/oauth/logout' },
+    members: { backchannel_logout_supported: true, backchannel_logout_session_supported: true },
+  },
   registration_endpoint: { method: 'POST', path: '/oauth/clients/register' },
 }
 
@@ -89,7 +92,7 @@ export function discoveryDocument(
   { keys, config }: DiscoveryDeps,
   hasRoute: (method: string, path: string) => boolean,
 ): DiscoveryDocument {
-  const { jwt, oauthServer, server } = config
+  const { jwt, oauthServer, pages, server } = config
   const published = keys.publicJwks.map(({ alg }) => String(alg))
   const basics = {
     issuer: jwt.issuer,
@@ -99,9 +102,9 @@ export function discoveryDocument(
     claims_supported: CLAIMS,
   }
   if (!oauthServer.enabled) return basics
+  const isOn = { registration_endpoint: oauthServer.dynamicRegistration, device_authorization_endpoint: pages.enabled }
   const present = Object.entries(ENDPOINTS).filter(
-    ([name, { method, path }]) =>
-      hasRoute(method, path) && (name !== 'registration_endpoint' || oauthServer.dynamicRegistration),
+    ([name, { method, path }]) => hasRoute(method, path) && isOn[name as keyof typeof isOn] !== false,
   )
   const names = present.map(([name]) => name)
   return {

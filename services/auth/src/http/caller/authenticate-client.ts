@@ -1,4 +1,4 @@
-// The client of a request to the OAuth server (contract/auth-oauth-server.md 6). The rule: a client proves itself by
+// The client of a request to the OAuth server (contract/auth-oauth-server.md 9). The rule: a client proves itself by
 // its registered method alone, and an unknown client is refused as a wrong secret is. Assertions:
 // core/oauth-server/tokens. Tests: ../../flows/oauth-server/token/authenticate-client.test.ts.
 import { createHash, timingSafeEqual } from 'node:crypto'

@@ -1,4 +1,4 @@
-// Tokens of clients at the doors of this service (contract/auth-oauth-server.md 10). The rule: a token that names a
+// Tokens of clients at the doors of this service (contract/auth-oauth-server.md 14). The rule: a token that names a
 // client is never one of the account itself, whatever the settings are. Tests: here and core/oauth-server/scopes/.
 import type { FastifyRequest } from 'fastify'
 import type { JWTPayload } from 'jose'

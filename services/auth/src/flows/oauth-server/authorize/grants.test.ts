@@ -1,4 +1,4 @@
-// Grants of a user (contract/auth-oauth-server.md 9). Those that administrators see: flows/admin/users.
+// Grants of a user (contract/auth-oauth-server.md 5). Those that administrators see: flows/admin/users.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startTestService, type TestService } from '../../../../test/service.ts'
 import { addPausedReceiver, storedEvents } from '../../../../test/upstreams/paused-receiver.ts'

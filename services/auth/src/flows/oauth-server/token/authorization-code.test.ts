@@ -1,4 +1,4 @@
-// Codes of approved requests become sessions of their application (contract/auth-oauth-server.md 7).
+// Codes of approved requests become sessions of their application (contract/auth-oauth-server.md 10).
 import { createHash } from 'node:crypto'
 import { createLocalJWKSet, decodeJwt, jwtVerify } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
