@@ -6,6 +6,10 @@ import { listOwnScopes, type ScopeDeps } from './own-scopes.ts'
 
 const MAX_SCOPE = 4096
 
+/** Names the scopes that a client may ask for. */
+export const permittedScopes = ({ scope }: Pick<OAuthClient, 'scope'>): readonly string[] =>
+  scope?.split(' ') ?? USUAL_SCOPES
+
 /**
  * Returns the scopes of a request for tokens, each once: known ones within the client's registration. A request without
  * any gets the default ones among these. Throws invalid_scope.
@@ -16,7 +20,7 @@ export async function requestedScopes(
   scope: string | undefined,
 ): Promise<string[]> {
   if (scope !== undefined && scope.length > MAX_SCOPE) throw refused(`scope must have at most ${MAX_SCOPE} characters`)
-  const permitted = client.scope?.split(' ') ?? USUAL_SCOPES
+  const permitted = permittedScopes(client)
   const asked = [...new Set(scope?.split(' ').filter(Boolean))]
   const needsOwn = asked.length === 0 || asked.some((name) => !STANDARD_SCOPES.includes(name))
   const own = needsOwn ? await listOwnScopes(deps) : []

@@ -52,6 +52,7 @@ export async function renewSession(
   const proofs = sql`(select coalesce(jsonb_agg(proof), '[]') from jsonb_array_elements(newer.amr) proof
     where proof ->> 'method' <> all (${RENEWING_NONE}::text[]))`
   const isReplaced = sql`exists (select from ${sessions} between where between.user_id = ${userId}::uuid
+    and between.oauth_client_id is not distinct from renewed.oauth_client_id
     and (between.created_at, between.id) > (renewed.created_at, renewed.id)
     and (between.created_at, between.id) < (newer.created_at, newer.id))`
   const { rows } = await sql<{ aal: Aal }>`

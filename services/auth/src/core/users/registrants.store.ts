@@ -138,7 +138,8 @@ function hasNoSession({ config, now }: ReleaseDeps, id: string) {
   const isInUse = inactivitySeconds ? sql`and s.refreshed_at > ${since(inactivitySeconds)}` : sql``
   const isNewest = singlePerUser
     ? sql`and not exists (select from ${sql.table('sessions')} newer
-        where newer.user_id = s.user_id and (newer.created_at, newer.id) > (s.created_at, s.id))`
+        where newer.user_id = s.user_id and newer.oauth_client_id is not distinct from s.oauth_client_id
+          and (newer.created_at, newer.id) > (s.created_at, s.id))`
     : sql``
   return sql<boolean>`(${sql.ref(id)} is not null and not exists (select from ${sql.table('sessions')} s
     where s.id = ${sql.ref(id)} and (s.not_after is null or s.not_after > ${now()}) ${isInTime} ${isInUse} ${isNewest}))`

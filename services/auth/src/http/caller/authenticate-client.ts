@@ -6,6 +6,7 @@ import type { FastifyRequest } from 'fastify'
 import { findClient } from '../../core/oauth-server/find-client.ts'
 import { ASSERTION_TYPE, subjectOfAssertion, verifyAssertion } from '../../core/oauth-server/tokens/client-assertion.ts'
 import type { OAuthClient } from '../../db/tables.ts'
+import { UUID } from '../../db/uuid.ts'
 import type { Deps } from '../../deps.ts'
 import { oauthError } from '../../oauth-errors.ts'
 import { Parameter } from '../bodies/oauth-body.ts'
@@ -32,8 +33,27 @@ type ClientBody = Partial<Record<keyof typeof clientFields, string>>
 export const authenticateClient = (deps: Deps, request: FastifyRequest): Promise<OAuthClient> =>
   countingFailures(deps, request, async () => {
     const presented = presentedClient(request)
+    await limitDocuments(deps, request, presented)
     return verifyClient(deps, request, presented, await findClient(deps, presented.clientId))
   })
+
+/** Counts a request whose client may have to be fetched, before that: its address is any server's. */
+export async function limitDocuments(
+  { limits }: Pick<Deps, 'limits'>,
+  request: FastifyRequest,
+  { clientId }: PresentedClient,
+): Promise<void> {
+  if (!UUID.test(clientId)) await limits.byAddress(request, 'oauthToken')
+}
+
+/** Counts a client that nobody vouches for; those of administrators send the requests of all their users. */
+export async function limitUnvouched(
+  { limits }: Pick<Deps, 'limits'>,
+  request: FastifyRequest,
+  { client_type: type, registration_type: origin }: OAuthClient,
+): Promise<void> {
+  if (type === 'public' || origin !== 'manual') await limits.byAddress(request, 'oauthToken')
+}
 
 /** Counts a failure of `authenticate` against the address of the request. */
 export async function countingFailures<Result>(

@@ -34,6 +34,7 @@ export async function requireBoundKey(
   token: string,
 ): Promise<void> {
   const { jkt } = (cnf ?? {}) as { jkt?: unknown }
+  if (typeof jkt !== 'string') throw refused('This token is not bound to a key')
   const isByScheme = /^dpop /i.test(request.headers.authorization ?? '')
   const thumbprint = isByScheme ? await provenKey(deps, request, token).catch(refuse) : null
   if (thumbprint === null || thumbprint !== jkt) throw refused('This token is bound to a key')

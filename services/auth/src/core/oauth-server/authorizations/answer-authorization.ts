@@ -1,6 +1,7 @@
 // A user's answer to the request of an application, for the API and the hosted page alike. The rule: the first user who
 // sees a request owns it, and one live session of the user's own approves it. Requests: read-request.ts.
 import type { Kysely, Transaction } from 'kysely'
+import type { Config } from '../../../config.ts'
 import type { DB, OAuthAuthorization, OAuthClient } from '../../../db/tables.ts'
 import { apiError } from '../../../errors.ts'
 import type { OAuthErrorCode } from '../../../oauth-errors.ts'
@@ -20,11 +21,11 @@ import {
   findPending,
   lockAuthorization,
 } from './authorizations.store.ts'
-import { asksFor, type ProvenSession, provenAt, requireDemandedProof } from './demanded-proof.ts'
+import { asksFor, provenAt, requireDemandedProof, requireOwnFactor } from './demanded-proof.ts'
 
 export interface AnswerDeps extends AddressDeps, AuditDeps {
   db: Kysely<DB>
-  config: AddressDeps['config'] & AuditDeps['config'] & ScopeDeps['config']
+  config: AddressDeps['config'] & AuditDeps['config'] & ScopeDeps['config'] & Pick<Config, 'mfa'>
 }
 
 export type Action = 'approve' | 'deny'
@@ -46,7 +47,7 @@ export async function viewAuthorization(
   const request = (await claimAuthorization(db, { id, userId: caller.user.id, now: now() })) ?? notFound()
   if (request.status !== 'pending') return { redirectUrl: addressAgain(deps, request) }
   const client = (await findOAuthClient(db, request.client_id)) ?? notFound()
-  if (!(await isCovered(db, request)) || !isProven(request, caller.session, now())) return { request, client }
+  if (!(await isCovered(db, request)) || !isProven(deps, request, caller)) return { request, client }
   return withLockedCaller(deps, caller, async (trx, { user, session }) => {
     const locked = await lockOwn(deps, trx, user, session, id)
     if (locked.status !== 'pending') return { redirectUrl: addressAgain(deps, locked) }
@@ -94,6 +95,7 @@ async function approve(
   { user, session, request }: { user: User; session: LockedSession; request: OAuthAuthorization },
 ): Promise<string> {
   const now = deps.now()
+  requireOwnFactor(deps, user, session)
   requireDemandedProof(request, session, now)
   const approved = await approveAuthorization(trx, {
     id: request.id,
@@ -127,9 +129,10 @@ async function isCovered(db: Kysely<DB>, request: OAuthAuthorization): Promise<b
   return consent !== undefined && isIn(consent.scopes, scopes) && isIn(consent.resources, resources)
 }
 
-function isProven(request: OAuthAuthorization, session: ProvenSession, now: Date): boolean {
+function isProven(deps: AnswerDeps, request: OAuthAuthorization, { user, session }: UserSession): boolean {
   try {
-    requireDemandedProof(request, session, now)
+    requireOwnFactor(deps, user, session)
+    requireDemandedProof(request, session, deps.now())
     return true
   } catch {
     return false

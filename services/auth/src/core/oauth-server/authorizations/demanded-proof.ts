@@ -1,6 +1,10 @@
+import type { Config } from '../../../config.ts'
 import type { Aal, AmrEntry, OAuthAuthorization } from '../../../db/tables.ts'
 import { apiError } from '../../../errors.ts'
 import { TRUSTED_DEVICE } from '../../amr/second-methods.ts'
+import { lacksFactor } from '../../factors/assurance.ts'
+import { isSecondFactorDemanded } from '../../freshness/require-fresh.ts'
+import type { User } from '../../users/users.store.ts'
 
 type Demands = Pick<OAuthAuthorization, 'prompt' | 'max_age' | 'acr_values' | 'created_at'>
 
@@ -19,6 +23,16 @@ export const asksFor = ({ prompt }: Pick<Demands, 'prompt'>, what: string): bool
 export function provenAt({ amr }: Pick<ProvenSession, 'amr'>): Date {
   const proofs = amr.filter(({ method }) => method !== TRUSTED_DEVICE && method !== 'anonymous')
   return new Date(Math.max(0, ...proofs.map(({ timestamp }) => timestamp)) * 1000)
+}
+
+/** Throws insufficient_aal for a session without the second factor that its user has, or that is demanded. */
+export function requireOwnFactor(
+  { config }: { config: Pick<Config, 'jwt' | 'mfa'> },
+  user: Pick<User, 'app_metadata' | 'factors' | 'is_anonymous' | 'role'>,
+  { aal }: Pick<ProvenSession, 'aal'>,
+): void {
+  const isLow = aal === 'aal1' && isSecondFactorDemanded(config, user)
+  if (isLow || lacksFactor(user, aal)) throw apiError('insufficient_aal')
 }
 
 /**

@@ -1,14 +1,16 @@
 import type { Kysely } from 'kysely'
+import type { Config } from '../../../config.ts'
 import type { DB, OAuthClient } from '../../../db/tables.ts'
 import { apiError } from '../../../errors.ts'
 import { type AuditDeps, type AuditLog, audit } from '../../audit/audit.ts'
 import { type UserSession, withLockedCaller } from '../../sessions/caller.ts'
 import { addConsent } from '../authorizations/authorizations.store.ts'
-import { provenAt } from '../authorizations/demanded-proof.ts'
+import { provenAt, requireOwnFactor } from '../authorizations/demanded-proof.ts'
 import { findOAuthClient } from '../oauth-clients.store.ts'
 import { answerWaitingDevice, type DeviceCode, findWaitingDevice, isAnsweredBy } from './device-codes.store.ts'
 
 interface Deps extends AuditDeps {
+  config: AuditDeps['config'] & Pick<Config, 'jwt' | 'mfa'>
   db: Kysely<DB>
 }
 
@@ -40,6 +42,7 @@ export const answerDevice = (
 ): Promise<boolean> =>
   withLockedCaller(deps, caller, async (trx, { user, session }) => {
     if (session.oauth_client_id !== null) throw apiError('insufficient_scope')
+    if (status === 'approved') requireOwnFactor(deps, user, session)
     const answered = await answerWaitingDevice(trx, {
       ...{ userCode, status, now: deps.now(), userId: user.id, sessionId: session.id },
       ...{ authenticatedAt: provenAt(session), aal: session.aal },

@@ -18,7 +18,7 @@ interface Deps {
   log: Pick<Logger, 'warn'>
   newId: () => string
   now: () => Date
-  receivers: Pick<ReturnType<typeof openEgress>, 'fetch'>
+  clientEgress: Pick<ReturnType<typeof openEgress>, 'fetch'>
 }
 
 const EVENT = 'http://schemas.openid.net/event/backchannel-logout'
@@ -88,7 +88,7 @@ async function isAccepted(deps: Deps, notice: LogoutNotice, address: string): Pr
     ...{ iat: issuedAt, exp: issuedAt + TOKEN_SECONDS, jti: deps.newId(), events: { [EVENT]: {} } },
   })
   try {
-    const { status } = await deps.receivers.fetch(
+    const { status } = await deps.clientEgress.fetch(
       address,
       {
         method: 'POST',

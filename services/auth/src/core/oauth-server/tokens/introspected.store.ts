@@ -29,8 +29,6 @@ interface SessionRow {
   banned_until: Date | null
 }
 
-type FindIntrospected = (named: NamedInRequest) => Promise<Introspected>
-
 /** Finds what several requests name, in one statement and the given order. */
 export async function findIntrospected(
   db: Kysely<DB>,

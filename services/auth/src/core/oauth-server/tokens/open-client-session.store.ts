@@ -63,6 +63,7 @@ export async function openClientSession(
     seconds === undefined ? null : new Date(opening.now.getTime() - seconds * 1000)
   const [row] = await statements[kind][singlePerUser ? 'newest' : 'any'](db, {
     ...opening,
+    timeboxSeconds: timeboxSeconds ?? null,
     startedAfter: before(timeboxSeconds),
     activeAfter: before(inactivitySeconds),
   })
@@ -72,6 +73,8 @@ export async function openClientSession(
 }
 
 interface Input extends Opening {
+  /** The new session ends no later than the one that approved it: nothing was proven for it. null: no limit. */
+  timeboxSeconds: number | null
   /** An approving session that was created, or last refreshed, before these has expired; null: no limit. */
   startedAfter: Date | null
   activeAfter: Date | null
@@ -95,14 +98,15 @@ const openingQuery = (kind: CodeKind, singlePerUser: boolean) => (_: Kysely<DB>,
         and ${sql.ref(`request.${expiry}`)} > ${input.now}
         and approver.id = request.session_id and ${isAccepted(input)} and not ${isReplaced(singlePerUser, 'approver')}
       returning request.user_id, request.client_id, request.scopes, request.resources, request.aal,
-        request.authenticated_at, approver.initial_aal, approver.identity_id, approver.factor_id,
+        request.authenticated_at, least(approver.not_after, approver.created_at
+          + make_interval(secs => ${input.timeboxSeconds}::double precision)) as not_after, approver.initial_aal, approver.identity_id, approver.factor_id,
         approver.trusted_device_id, jsonb_build_array(jsonb_build_object('method', ${input.method}::text,
           'timestamp', floor(extract(epoch from request.authenticated_at)))) as amr
     ), opened as (
       insert into ${sessions} (id, user_id, oauth_client_id, scopes, resources, dpop_thumbprint, aal, initial_aal, amr,
-        identity_id, factor_id, trusted_device_id, refreshed_at, created_at, user_agent, ip)
+        identity_id, factor_id, trusted_device_id, not_after, refreshed_at, created_at, user_agent, ip)
       select ${input.id}::uuid, user_id, client_id, scopes, resources, ${input.thumbprint}::text, aal, initial_aal, amr,
-        identity_id, factor_id, trusted_device_id, ${input.now}::timestamptz, ${input.now}::timestamptz,
+        identity_id, factor_id, trusted_device_id, not_after, ${input.now}::timestamptz, ${input.now}::timestamptz,
         ${input.userAgent}::text, ${input.ip}::inet from taken
     ), audited as (
       insert into ${sql.table('audit_log_entries')} (id, payload, created_at, ip_address)

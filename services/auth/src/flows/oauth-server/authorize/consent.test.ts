@@ -1,6 +1,6 @@
 // The answer of a user to the request of an application (contract/auth-oauth-server.md 5).
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { enrollTotp, verifyTotp } from '../../../../test/second-factors.ts'
+import { enrollTotp, signInAgain, verifyTotp, withTotp } from '../../../../test/second-factors.ts'
 import { startTestService, type TestService, toSignedIn } from '../../../../test/service.ts'
 import { approved, begun, CALLBACK, decide, oauthSettings, registered, view } from '../testing/applications.ts'
 
@@ -221,6 +221,18 @@ describe('refusals', () => {
       body: { error_code: 'insufficient_scope' },
     })
   })
+})
+
+test('a session without the second factor that its user has approves nothing, not even by an earlier consent', async () => {
+  const user = await withTotp(service)
+  const agreed = await begun(service, clientId)
+  await view(service, agreed, user.auth)
+  expect((await decide(service, agreed, user.auth)).status).toBe(200)
+  const low = await signInAgain(service, user.email)
+  const id = await begun(service, clientId)
+  expect((await view(service, id, low.auth)).body).toHaveProperty('authorization_id')
+  expect(await decide(service, id, low.auth)).toMatchObject({ status: 403, body: { error_code: 'insufficient_aal' } })
+  expect((await view(service, id, user.auth)).body).toHaveProperty('redirect_url')
 })
 
 describe('an approval needs what the request asks for', () => {

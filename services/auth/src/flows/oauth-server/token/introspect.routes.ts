@@ -6,6 +6,8 @@ import { oauthErrors } from '../../../http/bodies/oauth-shapes.ts'
 import {
   clientFields,
   countingFailures,
+  limitDocuments,
+  limitUnvouched,
   presentedClient,
   verifyClient,
 } from '../../../http/caller/authenticate-client.ts'
@@ -36,9 +38,11 @@ export const introspectRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async
       const named = await readToken(deps, token)
       const { client, ...found } = await countingFailures(deps, request, async () => {
         const presented = presentedClient(request)
+        await limitDocuments(deps, request, presented)
         const all = await findNamed(deps, presented.clientId, named)
         return { ...all, client: await verifyClient(deps, request, presented, all.client) }
       })
+      await limitUnvouched(deps, request, client)
       return reply.header('cache-control', 'no-store').send(describeToken(deps, client, named, found))
     },
   })

@@ -1,4 +1,5 @@
 import { touchClient } from '../../../core/oauth-server/oauth-clients.store.ts'
+import { permittedScopes } from '../../../core/oauth-server/requested-scopes.ts'
 import { findRightsOfSession } from '../../../core/oauth-server/tokens/client-sessions.store.ts'
 import { issueClientTokens, type TokenAnswer } from '../../../core/oauth-server/tokens/issue-client-tokens.ts'
 import { parseRefreshToken } from '../../../core/sessions/refresh-token.ts'
@@ -20,7 +21,10 @@ export async function refreshForClient(request: GrantRequest, fields: RefreshFie
   await requireGranted(request, text, narrowing)
   const presented = { text, userAgent: origin.userAgent, ip: origin.ip, oauthClientId: client.id, thumbprint }
   const answer = await refreshAs(deps, log, presented, (asking, db, { grant, user, ...session }) => {
-    const { scopes, resources } = grant ?? { scopes: [], resources: [] }
+    const { scopes: granted, resources } = grant ?? { scopes: [], resources: [] }
+    // An administrator may have taken some from the client since.
+    const permitted = permittedScopes(client)
+    const scopes = granted.filter((scope) => permitted.includes(scope))
     return issueClientTokens(asking, db, {
       ...{ user, session, client, granted: scopes, thumbprint, method: 'token_refresh' },
       scopes: narrowedScopes(scopes, narrowing.scopes),

@@ -100,6 +100,14 @@ test('a request may take fewer scopes and resources, for its token alone', async
   expect(decodeJwt(whole.body.access_token)).toMatchObject({ aud: [api, files], scope: SCOPES.join(' ') })
 })
 
+test('scopes that an administrator takes from the client are gone at the next refresh', async () => {
+  const narrowed = await registered(service, { ...OPEN, scope: 'email profile offline_access' })
+  const { refresh_token: token } = await tokensOf(service, narrowed, user, { scopes: SCOPES, resources: [] })
+  await service.put(`/admin/oauth/clients/${narrowed.id}`, { scope: 'email offline_access' }, service.admin)
+  const { body } = await refresh(service, narrowed, token)
+  expect(body.scope).toBe('email offline_access')
+})
+
 test('wider rights are refused, and the refresh token stays unused', async () => {
   const { refresh_token: token } = await begun(['email'], ['https://api.example'])
   expect(shown(await refresh(service, client, token, { scope: 'email profile' }))).toEqual(

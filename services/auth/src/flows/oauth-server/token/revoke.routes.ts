@@ -4,7 +4,7 @@ import { Type } from 'typebox'
 import type { Deps } from '../../../deps.ts'
 import { CONSUMES, Parameter } from '../../../http/bodies/oauth-body.ts'
 import { oauthErrors } from '../../../http/bodies/oauth-shapes.ts'
-import { authenticateClient, clientFields } from '../../../http/caller/authenticate-client.ts'
+import { authenticateClient, clientFields, limitUnvouched } from '../../../http/caller/authenticate-client.ts'
 import { oauthError } from '../../../oauth-errors.ts'
 import { revokeToken } from './revoke-token.ts'
 
@@ -23,6 +23,7 @@ export const revokeRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
     },
     handler: async (request) => {
       const client = await authenticateClient(deps, request)
+      await limitUnvouched(deps, request, client)
       const { token } = request.body
       if (!token) throw oauthError('invalid_request', { message: 'token is required' })
       await revokeToken(deps, request.log, client, token)

@@ -10,7 +10,7 @@ import type { Deps } from '../../../deps.ts'
 import { CONSUMES, Parameter, ResourceParameter, resourcesIn, wordsOf } from '../../../http/bodies/oauth-body.ts'
 import { OAuthErrorShape, oauthErrors } from '../../../http/bodies/oauth-shapes.ts'
 import { choiceOf } from '../../../http/bodies/shapes.ts'
-import { authenticateClient, clientFields } from '../../../http/caller/authenticate-client.ts'
+import { authenticateClient, clientFields, limitUnvouched } from '../../../http/caller/authenticate-client.ts'
 import { provenKey } from '../../../http/caller/proven-key.ts'
 import { clientOf } from '../../../http/limits/client.ts'
 import { countClientGrant, countRefresh } from '../../../metrics.ts'
@@ -67,8 +67,7 @@ export const oauthTokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async
       const { grant_type: type = '', ...body } = request.body
       if (type === '') throw oauthError('invalid_request', { message: 'grant_type is required' })
       const client = await authenticateClient(deps, request)
-      // A confidential client sends the requests of all its users from one address.
-      if (client.client_type === 'public') await deps.limits.byAddress(request, 'oauthToken')
+      await limitUnvouched(deps, request, client)
       const grant = Object.hasOwn(GRANTS, type) ? GRANTS[type] : undefined
       if (!grant) {
         const message = `grant_type must be ${inWords(Object.keys(GRANTS), 'or')}`

@@ -24,7 +24,7 @@ import { fill } from '../../../words/language.ts'
 import { consentWords } from '../../../words/pages/oauth/consent.ts'
 import { scopeList, shownClient } from '../account/shown-application.ts'
 import { nameOf } from '../sign-in.ts'
-import { answerForm } from './answer-form.ts'
+import { answerForm, resourceLine } from './answer-form.ts'
 
 export const consentPage: Page = {
   path: CONSENT_PATH,
@@ -115,6 +115,7 @@ async function showConsent(
     body: [
       html`<p>${asks}</p>\n`,
       await scopeList(visit, request.scopes),
+      resourceLine(visit, request.resources),
       html`<p class="hint">${fill(words.leads, { host })}</p>\n`,
       answerForm(visit),
       visit.formOf({ body: button({ label: words.another, kind: 'quiet' }) }),

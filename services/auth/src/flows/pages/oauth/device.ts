@@ -17,7 +17,7 @@ import { shownTime } from '../account/account-page.ts'
 import { clientName } from '../account/client-name.ts'
 import { scopeList, shownClient } from '../account/shown-application.ts'
 import { nameOf } from '../sign-in.ts'
-import { answerForm } from './answer-form.ts'
+import { answerForm, resourceLine } from './answer-form.ts'
 
 export const devicePage: Page = {
   path: DEVICE_PATH,
@@ -89,6 +89,7 @@ async function showDevice(visit: Visit, { user }: BrowserCaller, { device, clien
     body: [
       html`<p>${fill(asks, { client: application, name: name ?? '' })} ${words.may}</p>\n`,
       await scopeList(visit, device.scopes),
+      resourceLine(visit, device.resources),
       html`<ul class="rows">${facts.map(([label, value]) => html`<li><span>${label}</span>${value}</li>\n`)}</ul>\n`,
       html`<p>${words.warning}</p>\n`,
       answerForm(visit, { user_code: shownUserCode(device.user_code) }),
