@@ -46,7 +46,7 @@ export async function limitDocuments(
   if (!UUID.test(clientId)) await limits.byAddress(request, 'oauthToken')
 }
 
-/** Counts a client that nobody vouches for; those of administrators send the requests of all their users. */
+/** Counts a client that registered itself, or is public; others send the requests of all their users. */
 export async function limitUnvouched(
   { limits }: Pick<Deps, 'limits'>,
   request: FastifyRequest,
