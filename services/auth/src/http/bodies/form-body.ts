@@ -12,3 +12,11 @@ export function acceptForms(app: FastifyInstance): void {
     (_request, body, done) => done(null, { ...parse(body as string) }),
   )
 }
+
+/** Texts among the members of a query or a form. */
+export const textsOf = (values: unknown): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    Object.entries((values ?? {}) as Record<string, unknown>).filter(
+      (pair): pair is [string, string] => typeof pair[1] === 'string',
+    ),
+  )

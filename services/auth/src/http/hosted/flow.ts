@@ -30,11 +30,3 @@ export const toApplication = ({ redirect_to, code_challenge, code_challenge_meth
   ...(code_challenge !== undefined && { code_challenge }),
   ...(code_challenge_method !== undefined && { code_challenge_method }),
 })
-
-/** Texts among the members of a query or a form. */
-export const textsOf = (values: unknown): Readonly<Record<string, string>> =>
-  Object.fromEntries(
-    Object.entries((values ?? {}) as Record<string, unknown>).filter(
-      (pair): pair is [string, string] => typeof pair[1] === 'string',
-    ),
-  )

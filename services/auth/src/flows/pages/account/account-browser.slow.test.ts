@@ -25,6 +25,8 @@ describe('the pages of the account', { tags: 'chromium' }, () => {
     service = await startTestService({
       AUTH_API_EXTERNAL_URL: external,
       AUTH_HOSTED_PAGES_ENABLED: 'true',
+      AUTH_OAUTH_SERVER_ENABLED: 'true',
+      AUTH_OAUTH_SERVER_AUTHORIZATION_PATH: '',
       AUTH_SELF_DELETION_ENABLED: 'true',
       AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true',
       AUTH_MFA_TRUSTED_DEVICE_TTL: '30d',
