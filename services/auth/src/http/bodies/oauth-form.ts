@@ -5,8 +5,6 @@ import type { FastifyInstance } from 'fastify'
 import { errorAnswers } from './error-bodies.ts'
 import { oauthBody } from './oauth-error-body.ts'
 
-export { describe, nameOf } from './oauth-error-body.ts'
-
 /** Answers failures of the scope in the form of RFC 6749, section 5.2, whatever version of the API is asked for. */
 export const answerInOAuthForm = (app: FastifyInstance): void => answerFailures(app, oauthAnswers)
 

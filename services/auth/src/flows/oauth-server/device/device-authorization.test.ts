@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startTestService, type TestService } from '../../../../test/service.ts'
 import { DEVICE_GRANT, pollDevice } from '../../../core/oauth-server/devices/redeem-device-code.ts'
+import { hashLinkToken } from '../../../core/one-time-tokens/one-time-token.ts'
 import { visitor } from '../../pages/oauth/testing/visitor.ts'
 import { failure, registered } from '../testing/clients.ts'
 
@@ -47,14 +48,14 @@ test('a device that asks too early has to wait longer, and one whose code has ex
   const { body } = await begin({ client_id: id, scope: 'email' })
   const poll = async (seconds: number) => {
     service.clock.advance({ seconds })
-    return pollDevice(service.deps, { id }, body.device_code).catch(({ code }: { code: string }) => code)
+    return pollDevice(service.deps, { id }, hashLinkToken(body.device_code)).catch(({ code }: { code: string }) => code)
   }
   const answers: unknown[] = []
   for (const seconds of [5, 4, 9, 15, 600]) answers.push(await poll(seconds))
   const [pending, early] = ['authorization_pending', 'slow_down']
   expect(answers).toEqual([pending, early, early, pending, 'expired_token'])
   const other = await registered(service, { client_type: 'public', grant_types: [DEVICE_GRANT] })
-  const wrong = pollDevice(service.deps, { id: other.id }, body.device_code)
+  const wrong = pollDevice(service.deps, { id: other.id }, hashLinkToken(body.device_code))
   await expect(wrong).rejects.toMatchObject({ code: 'invalid_grant' })
 })
 

@@ -16,11 +16,10 @@ export async function exchangeDeviceCode(request: GrantRequest, fields: DeviceFi
   const { device_code: code, resources } = fields
   if (!code) throw oauthError('invalid_request', { message: 'device_code is required' })
   const { deps, client } = request
-  await pollDevice(deps, client, code)
   const hash = hashLinkToken(code)
-  const found = await findDeviceCode(deps.db, hash)
-  if (found) narrowedResources(found.resources, resources)
-  const userId = found?.given_session_id === null && found.user_id
+  const found = await pollDevice(deps, client, hash)
+  narrowedResources(found.resources, resources)
+  const userId = found.given_session_id === null && found.user_id
   const opened = userId && (await openSession(request, { kind: 'device_code', hash, userId, nonce: null, resources }))
   if (opened) return opened
   throw await refuseUsed(request, await findDeviceCode(deps.db, hash))
