@@ -16,8 +16,7 @@ import { requireChains } from '../../core/web3/chains.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { refuseBoth, requireProvider } from '../../http/bodies/address.ts'
-import { OAuthErrorShape } from '../../http/bodies/oauth-shapes.ts'
-import { choiceOf, ErrorShape, Field, hookedResponses } from '../../http/bodies/shapes.ts'
+import { choiceOf, Field, hookedResponses } from '../../http/bodies/shapes.ts'
 import { authenticate, requestAudience } from '../../http/caller/authenticate.ts'
 import { captchaFields } from '../../http/caller/captcha.ts'
 import { givenProof } from '../../http/caller/given-proof.ts'
@@ -166,9 +165,7 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
       requestHeaders: ['X-JWT-AUD', DEVICE_TOKEN],
       response: {
         200: withHeaders(SessionShape, ...DEVICE_HEADERS),
-        ...hookedResponses(401, 403, 404, 413, 422, 429, 502),
-        // The second form: the refresh token of an application.
-        400: Type.Union([ErrorShape, OAuthErrorShape]),
+        ...hookedResponses(400, 401, 403, 404, 413, 422, 429, 502),
       },
     },
     // Before the body is validated: clients probe with bodies of other grants.

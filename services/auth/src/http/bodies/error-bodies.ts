@@ -37,10 +37,11 @@ export const errorAnswers: ErrorAnswers = {
       ...(detail ? { message: `Could not read the request: ${detail}` } : {}),
     }),
   form(error, requestId, sent) {
-    if (isOAuthError(error)) return { body: oauthBody(error) }
     const headers = { 'x-sb-error-code': error.code, ...challengeOf(error, sent) }
-    if (!wantsNewForm(sent)) return { headers, body: oldForm(error, requestId) }
-    return { headers: { ...headers, [API_VERSION_HEADER]: NEW_FORM_SINCE }, body: newForm(error) }
+    // Beside the usual members, as applications may ask here too.
+    const named = isOAuthError(error) ? oauthBody(error) : {}
+    if (!wantsNewForm(sent)) return { headers, body: { ...oldForm(error, requestId), ...named } }
+    return { headers: { ...headers, [API_VERSION_HEADER]: NEW_FORM_SINCE }, body: { ...newForm(error), ...named } }
   },
 }
 

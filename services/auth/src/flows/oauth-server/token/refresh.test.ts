@@ -63,7 +63,11 @@ describe('another one than its client', () => {
     expect(shown(await refresh(service, other, token))).toEqual(
       refusal("Client does not match the session's OAuth client"),
     )
-    expect(shown(await own(token))).toEqual(refusal('Client authentication required for OAuth session'))
+    const text = 'Client authentication required for OAuth session'
+    expect(await own(token)).toMatchObject({
+      ...{ status: 400, headers: { 'x-sb-error-code': 'invalid_client' } },
+      body: { ...{ error: 'invalid_client', error_description: text }, ...{ code: 400, msg: text } },
+    })
     expect(shown(await refresh(service, client, user.refreshToken))).toEqual(
       refusal('Client authentication not allowed for non-OAuth session'),
     )
