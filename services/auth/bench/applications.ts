@@ -13,8 +13,8 @@ import { type BenchUser, createUsers, makeAdminToken, refreshes, runFor, startSe
 
 const ROUNDS = 5
 
-/** More codes of each user than one run exchanges. */
-const CODES_OF_USER = 20_000
+/** More exchanges a second than any machine does, which the codes in store must suffice for. */
+const MOST_CODES_A_SECOND = 4_000
 
 const VERIFIER = 'v'.repeat(43)
 const CHALLENGE = createHash('sha256').update(VERIFIER).digest('base64url')
@@ -45,7 +45,8 @@ export async function measureApplications(
     const users = await createUsers(service.base, concurrency, 'application')
     const client = await register(service.base)
     const sends = users.map(() => openConnection(service.base))
-    await approve(pool, client.client_id, users)
+    const codes = Math.ceil((MOST_CODES_A_SECOND * seconds * (ROUNDS + 1)) / concurrency)
+    await approve(pool, client.client_id, users, codes)
     const next = users.map(() => 0)
     const tokens = users.map(() => ({ access_token: '', refresh_token: '' }))
     const ask = async (loop: number, path: string, body: object) => {
@@ -70,26 +71,23 @@ export async function measureApplications(
       const { active } = await ask(loop, '/oauth/introspect', { token: tokens[loop]?.access_token })
       if (!active) throw new Error('the token is not active')
     }
-    const sessions = refreshes(service.base, users)
-    const reads = userReads(service.base, users)
-    const compare = async (ours: typeof exchange, theirs: typeof exchange) => {
-      const rates: [number[], number[]] = [[], []]
-      for (const call of [ours, theirs]) await runFor(seconds, concurrency, call)
-      // Alternating, so that other load on the machine affects both.
+    const measure = async (calls: ((loop: number) => Promise<void>)[]) => {
+      const rates = calls.map((): number[] => [])
+      for (const call of calls) await runFor(seconds, concurrency, call)
+      // Alternating, so that other load on the machine affects all.
       for (let round = 0; round < ROUNDS; round++) {
-        rates[0].push((await runFor(seconds, concurrency, ours)).rate)
-        rates[1].push((await runFor(seconds, concurrency, theirs)).rate)
+        for (const [index, call] of calls.entries()) rates[index]?.push((await runFor(seconds, concurrency, call)).rate)
       }
-      return { ours: median(rates[0]), theirs: median(rates[1]) }
+      return rates.map(median)
     }
-    const session = 'refreshes of a session'
-    const codes = { id: 'application-codes', what: 'exchanges of a code', against: session, atLeast: 0.9 }
-    const own = { id: 'application-refreshes', what: 'refreshes by an application', against: session, atLeast: 0.9 }
-    const tokensRead = { id: 'introspections', what: 'introspections', against: 'GET /user', atLeast: 0.8 }
+    const [exchanged = 0, own = 0, sessions = 0] = await measure([exchange, refresh, refreshes(service.base, users)])
+    const [introspected = 0, read = 0] = await measure([introspect, userReads(service.base, users)])
+    const session = { against: 'refreshes of a session', theirs: sessions, atLeast: 0.9 }
+    const user = { against: 'GET /user', theirs: read, atLeast: 0.8 }
     return [
-      { ...codes, ...(await compare(exchange, sessions)) },
-      { ...own, ...(await compare(refresh, sessions)) },
-      { ...tokensRead, ...(await compare(introspect, reads)) },
+      { id: 'application-codes', what: 'exchanges of a code', ours: exchanged, ...session },
+      { id: 'application-refreshes', what: 'refreshes by an application', ours: own, ...session },
+      { id: 'introspections', what: 'introspections', ours: introspected, ...user },
     ]
   } finally {
     await pool.end()
@@ -112,24 +110,25 @@ async function register(base: string): Promise<{ client_id: string; client_secre
 }
 
 /** Stores approved requests, whose consent would be measured otherwise. */
-async function approve(pool: pg.Pool, clientId: string, users: readonly BenchUser[]): Promise<void> {
+async function approve(pool: pg.Pool, clientId: string, users: readonly BenchUser[], codes: number): Promise<void> {
   await pool.query(
     `insert into oauth_authorizations (id, client_id, redirect_uri, response_mode, scopes, resources, code_challenge,
        status, user_id, session_id, authenticated_at, aal, code_hash, code_expires_at, expires_at, created_at)
      select $1 || n || session.id, $2, 'https://app.example/callback', 'query', '["email", "offline_access"]', '[]', $3,
        'approved', session.user_id, session.id, now(), 'aal1', sha256(convert_to(session.user_id || ' ' || n, 'UTF8')),
        now() + interval '1 hour', now() + interval '1 hour', now()
-     from sessions session, generate_series(0, $4::integer) n
+     from sessions session, generate_series(0, $4::integer - 1) n
      where session.user_id = any ($5::uuid[])`,
-    [randomUUID(), clientId, CHALLENGE, CODES_OF_USER, users.map(({ id }) => id)],
+    [randomUUID(), clientId, CHALLENGE, codes, users.map(({ id }) => id)],
   )
+  await pool.query('analyze oauth_authorizations')
 }
 
 if (import.meta.main) {
   const dataDir = await mkdtemp(join(tmpdir(), 'bench-postgres-'))
   const postgres = await startEmbeddedPostgres({ dataDir, database: 'bench' })
   try {
-    for (const { what, against, ours, theirs } of await measureApplications(postgres.url, 3, 16)) {
+    for (const { what, against, ours, theirs } of await measureApplications(postgres.url, 2, 16)) {
       console.log(
         `${what} ${Math.round(ours)} a second, ${against} ${Math.round(theirs)}: ${(ours / theirs).toFixed(2)}`,
       )
