@@ -32,6 +32,8 @@ export function clientClaims(
     ...claimsOf(user, grant.scopes, ownScopes),
     ...tokenClaims(deps, client, grant, user.aud),
     sub: user.id,
+    // The application acts for the user (RFC 8693, section 4.1). A machine, which acts for itself, has none.
+    act: { sub: publicIdOf(client) },
     role: user.role,
     aal: session.aal,
     amr: session.amr,

@@ -49,7 +49,7 @@ test('a code gives the tokens of a session of its application, and nothing that 
     ...{ role: 'authenticated', is_anonymous: false, aal: 'aal1' },
     amr: [{ method: 'oauth_provider/authorization_code', timestamp: now }],
     session_id: expect.any(String),
-    client_id: client.id,
+    ...{ client_id: client.id, act: { sub: client.id } },
     scope: 'email offline_access',
   })
   expect(await sessionOf(String(claims?.session_id))).toMatchObject({

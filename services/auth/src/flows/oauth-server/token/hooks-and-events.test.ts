@@ -39,14 +39,15 @@ test('the hook sees the application, its scopes and the audience, and may add cl
   const resources = ['https://api.example']
   const { claims, refresh_token: token } = await tokensOf(service, client, user, { scopes: SCOPES, resources })
   const question = receiver.asked().at(-1)
+  const named = { client_id: client.id, act: { sub: client.id } }
   expect(question).toMatchObject({
     ...{ user_id: user.userId, authentication_method: 'oauth_provider/authorization_code' },
-    claims: { client_id: client.id, scope: 'email offline_access', aud: 'https://api.example' },
+    claims: { ...named, scope: 'email offline_access', aud: 'https://api.example' },
   })
   expect(question?.claims).not.toHaveProperty('user_metadata')
   expect(claims).toMatchObject({ tenant: 'a', scope: 'email offline_access' })
   const { body } = await refresh(service, client, token)
-  expect(decodeJwt(body.access_token)).toMatchObject({ tenant: 'a', client_id: client.id })
+  expect(decodeJwt(body.access_token)).toMatchObject({ tenant: 'a', ...named })
   receiver.decide(unchanged)
 })
 
