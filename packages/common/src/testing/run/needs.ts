@@ -11,6 +11,9 @@ const SYSTEM_FOLDERS = ['/usr/sbin', '/sbin']
 /** Chromium of the browser tests: CHROMIUM_PATH, else Debian's. */
 export const CHROMIUM = process.env.CHROMIUM_PATH || '/usr/bin/chromium'
 
+/** Folder of Apache's modules, in Debian. */
+export const APACHE_MODULES = '/usr/lib/apache2/modules'
+
 /** Major version of the ffmpeg in PATH (`ffmpeg version 5.1.6-0+deb12u1`, `n7.1`); 0 if it is missing. */
 function ffmpegVersion(): number {
   if (!findProgram('ffmpeg')) return 0
@@ -31,6 +34,10 @@ const has = (program: string) => findProgram(program) !== undefined
 const REPOSITORY = join(import.meta.dirname, '../../../../..')
 
 const NEEDS = {
+  apache: {
+    isMet: has('apache2') && existsSync(join(APACHE_MODULES, 'mod_auth_openidc.so')),
+    missing: 'mod_auth_openidc of Apache is missing: apt-get install libapache2-mod-auth-openidc',
+  },
   'both-services': {
     isMet: ['auth', 'media'].every((name) => existsSync(join(REPOSITORY, 'services', name))),
     missing: 'one of the services is not in this repository',
