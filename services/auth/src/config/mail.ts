@@ -8,6 +8,7 @@ import {
   type Values,
   type Variables,
 } from '@services/common/config/variables'
+import { isLocale } from '@services/common/pages/locale'
 import { actionLink } from '../adapters/mail/action-link.ts'
 import { parseAuthorizedAddresses } from '../adapters/mail/authorized-addresses.ts'
 import { checkSubject } from '../adapters/mail/check-template.ts'
@@ -21,7 +22,6 @@ import {
   ON_BY_DEFAULT,
   settingName,
 } from '../adapters/mail/kinds.ts'
-import { isLocale } from '../adapters/mail/locale.ts'
 import type { Template } from '../adapters/mail/template/template.ts'
 import { parseTestAddresses } from '../adapters/mail/test-addresses.ts'
 import { hasTestCodes, parseMoment } from '../adapters/test-codes.ts'

@@ -1,7 +1,7 @@
+import { pickLocale } from '@services/common/pages/locale'
 import type { Transaction } from 'kysely'
 import { isAuthorizedAddress } from '../../adapters/mail/authorized-addresses.ts'
 import type { MailDetails, NOTIFICATION_KINDS } from '../../adapters/mail/kinds.ts'
-import { pickLocale } from '../../adapters/mail/locale.ts'
 import { canSendMail } from '../../adapters/mail/smtp.ts'
 import { testCodeOf } from '../../adapters/test-codes.ts'
 import type { Config } from '../../config.ts'

@@ -1,5 +1,5 @@
+import { pickLocale } from '@services/common/pages/locale'
 import type { Transaction } from 'kysely'
-import { pickLocale } from '../../adapters/mail/locale.ts'
 import type { SmsChannel } from '../../adapters/sms/gateway.ts'
 import { smsText } from '../../adapters/sms/sms-text.ts'
 import { testCodeOf } from '../../adapters/test-codes.ts'

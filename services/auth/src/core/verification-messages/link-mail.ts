@@ -1,7 +1,7 @@
+import { pickLocale } from '@services/common/pages/locale'
 import type { Transaction } from 'kysely'
 import { actionLink } from '../../adapters/mail/action-link.ts'
 import type { LinkType, PasswordState } from '../../adapters/mail/kinds.ts'
-import { pickLocale } from '../../adapters/mail/locale.ts'
 import { testCodeOf } from '../../adapters/test-codes.ts'
 import { ARRIVAL_PATH, CONFIRM_PATH } from '../../config/pages/page-paths.ts'
 import type { Config } from '../../config.ts'

@@ -8,6 +8,7 @@
 // tokenOf(caller)                          | the access token for calls in this process
 // end(reply)                               | after a sign-out
 import { createHmac, timingSafeEqual } from 'node:crypto'
+import { removeCookie, setCookie, valuesOf } from '@services/common/pages/cookies'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { deriveKey } from '../../core/keys/derive-key.ts'
 import { accessTokenClaims, BY_PAGES, type TokenSession } from '../../core/sessions/access-token.ts'
@@ -16,7 +17,6 @@ import { isBanned } from '../../core/users/is-banned.ts'
 import type { User } from '../../core/users/users.store.ts'
 import { UUID } from '../../db/uuid.ts'
 import type { Deps } from '../../deps.ts'
-import { removeCookie, setCookie, valuesOf } from '../pages/cookies.ts'
 
 export interface BrowserCookie {
   /** Without `__Host-`, which it gets where browsers use https: no other host of the domain can plant one. */

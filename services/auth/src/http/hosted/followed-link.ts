@@ -1,10 +1,10 @@
 // Cookie that names the last link of a mail that has signed a user in here. A second press finds its token used, and
 // leads this user on. It opens nothing by itself.
 import { createHash, createHmac } from 'node:crypto'
+import { cookiesOf, setCookie } from '@services/common/pages/cookies'
 import type { FastifyReply } from 'fastify'
 import { deriveKey } from '../../core/keys/derive-key.ts'
 import type { Deps } from '../../deps.ts'
-import { cookiesOf, setCookie } from '../pages/cookies.ts'
 import { PAGE_SECONDS } from './carried.ts'
 
 type FollowDeps = Pick<Deps, 'config'>

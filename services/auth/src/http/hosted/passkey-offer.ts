@@ -1,12 +1,12 @@
 // Passkeys of the pages: whether they are taken, and whether one is offered after a sign-in. The offer is for a user
 // without a passkey, once in 30 days in a browser.
 import { isStorable } from '@services/common/database/storable-json'
+import { cookiesOf, setCookie } from '@services/common/pages/cookies'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../../config.ts'
 import { listPasskeys } from '../../core/passkeys/passkeys.store.ts'
 import type { AmrEntry } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
-import { cookiesOf, setCookie } from '../pages/cookies.ts'
 
 export const PASSKEY_PATH = '/ui/passkey'
 

@@ -1,9 +1,9 @@
 // Cookie that binds a sign-in attempt at a provider to the browser that began it; it grants nothing else. Only a
 // navigation to the callback's host sets it, and without it the provider's answer is worthless (RFC 9700 4.7).
 import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto'
+import { cookiesOf, removeCookie, setCookie } from '@services/common/pages/cookies'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { UUID } from '../../db/uuid.ts'
-import { cookiesOf, removeCookie, setCookie } from './cookies.ts'
 
 /** Concurrent attempts of one browser, in as many tabs; a further one ends the oldest. */
 const MAX_ATTEMPTS = 10

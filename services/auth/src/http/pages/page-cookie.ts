@@ -1,8 +1,8 @@
 // Cookie of a browser that was shown a page, possibly by a stranger's link. It proves what the browser has seen, not
 // what it has done. The page's form carries a MAC of it.
 import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto'
+import { setCookie, valuesOf } from '@services/common/pages/cookies'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { setCookie, valuesOf } from './cookies.ts'
 
 export interface ShownPage {
   /** Id of the action behind the button. */

@@ -1,5 +1,5 @@
+import { pickLocale } from '@services/common/pages/locale'
 import { WORDS } from '../../adapters/mail/built-in/words.ts'
-import { pickLocale } from '../../adapters/mail/locale.ts'
 import type { Config } from '../../config.ts'
 import type { Metadata } from '../../db/tables.ts'
 import type { Language } from '../../words/language.ts'

@@ -1,4 +1,6 @@
 // The pages below /ui/account, without a browser; with one: account-browser.slow.test.ts.
+
+import { clientName } from '@services/common/pages/client-name'
 import { perFile } from '@services/common/testing/per-file'
 import { test as base, describe, expect } from 'vitest'
 import { type OpenIdProvider, startOpenIdProvider } from '../../../../test/openid-provider.ts'
@@ -7,7 +9,6 @@ import { codeIn, locationOf, startTestService, type TestService } from '../../..
 import { createSecurityKey } from '../../../../test/webauthn/security-key.ts'
 import { ACCOUNT_SETTINGS, ORIGIN, openPage, type SeenPage, send } from '../testing/pages.ts'
 import { accountPages } from './account-pages.ts'
-import { clientName } from './client-name.ts'
 
 const test = base.extend<object & { service: TestService & { google: OpenIdProvider } }>({
   service: perFile(async () => {

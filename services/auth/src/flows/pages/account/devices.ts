@@ -1,11 +1,11 @@
 // /ui/account/devices: devices that are trusted in place of the second factor.
 import { html } from '@services/common/html'
+import { clientName } from '@services/common/pages/client-name'
 import { button } from '@services/common/pages/forms'
 import { table } from '@services/common/pages/table'
 import { accountWords } from '../../../words/pages/account/overview.ts'
 import { sessionWords } from '../../../words/pages/account/sessions.ts'
 import { accountPage, done, type Own, refused, rowButton, showAccount, shownTime, unavailable } from './account-page.ts'
-import { clientName } from './client-name.ts'
 
 interface Device {
   id: string

@@ -2,9 +2,9 @@
 // the service sends about the account.
 import { html } from '@services/common/html'
 import { button, select } from '@services/common/pages/forms'
+import { pickLocale } from '@services/common/pages/locale'
 import { WORDS } from '../../../adapters/mail/built-in/words.ts'
 import { shownEmail } from '../../../adapters/mail/email-address.ts'
-import { pickLocale } from '../../../adapters/mail/locale.ts'
 import { possibleNotices } from '../../../config/review.ts'
 import type { Config } from '../../../config.ts'
 import { getsNotices } from '../../../core/outbox/notify.ts'

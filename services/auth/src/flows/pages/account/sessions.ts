@@ -1,10 +1,11 @@
 // /ui/account/sessions: where the user is signed in, by device and place, and the end of one or of all others.
+
+import { clientName } from '@services/common/pages/client-name'
 import { button } from '@services/common/pages/forms'
 import { table } from '@services/common/pages/table'
 import { accountWords } from '../../../words/pages/account/overview.ts'
 import { sessionWords } from '../../../words/pages/account/sessions.ts'
 import { accountPage, done, type Own, refused, rowButton, showAccount, shownTime, unavailable } from './account-page.ts'
-import { clientName } from './client-name.ts'
 import { shownClient } from './shown-application.ts'
 
 interface Session {

@@ -1,6 +1,7 @@
 // /ui/device: a user enters the code of a device without a browser, sees what it asks for, and answers (RFC 8628). The
 // code of a link counts as entered.
 import { type HtmlValue, html } from '@services/common/html'
+import { clientName } from '@services/common/pages/client-name'
 import { button, field } from '@services/common/pages/forms'
 import { DEVICE_PATH } from '../../../config/pages/page-paths.ts'
 import { lacksFactor } from '../../../core/factors/assurance.ts'
@@ -14,7 +15,6 @@ import type { Visit } from '../../../http/hosted/visit.ts'
 import { fill } from '../../../words/language.ts'
 import { deviceWords } from '../../../words/pages/oauth/device.ts'
 import { shownTime } from '../account/account-page.ts'
-import { clientName } from '../account/client-name.ts'
 import { scopeList, shownClient } from '../account/shown-application.ts'
 import { nameOf } from '../sign-in.ts'
 import { answerForm, resourceLine } from './answer-form.ts'

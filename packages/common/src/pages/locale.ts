@@ -1,12 +1,10 @@
-import type { Metadata } from '../../db/tables.ts'
-
 export interface LocaleSettings {
-  /** Languages of the mails, lower case. */
+  /** Languages that texts exist in, lower case. */
   locales: readonly string[]
   defaultLocale: string
 }
 
-/** Subset of BCP 47 that mails need; also rejects anything that could escape from a path. */
+/** Subset of BCP 47 that texts need; also rejects anything that could escape from a path. */
 const TAG = /^[a-z]{2,3}(-[a-z0-9]{2,8}){0,3}$/
 
 export const isLocale = (text: string): boolean => TAG.test(text)
@@ -15,12 +13,12 @@ export const isLocale = (text: string): boolean => TAG.test(text)
 const MAX_HEADER_LENGTH = 500
 
 /**
- * Picks the language of a mail: `user_metadata.locale` (`de`, `de-DE`, `de_DE`), then the best match of
+ * Picks the language of a text: `locale` of the reader's data (`de`, `de-DE`, `de_DE`), then the best match of
  * `Accept-Language`, then the default. Tags are shortened from the right until one matches (RFC 4647 3.4).
  */
 export function pickLocale(
   { locales, defaultLocale }: LocaleSettings,
-  from: { metadata?: Metadata; acceptLanguage?: string | undefined },
+  from: { metadata?: { locale?: unknown }; acceptLanguage?: string | undefined },
 ): string {
   const own = typeof from.metadata?.locale === 'string' ? [from.metadata.locale] : []
   for (const wanted of [...own, ...acceptedLanguages(from.acceptLanguage ?? '')]) {
