@@ -24,6 +24,7 @@ import { createSmsGuards } from './core/limits/sms-guards.ts'
 import { createFirstAttempts } from './core/message-hooks/request-attempts.ts'
 import type { ClientKeySets } from './core/oauth-server/client-keys.ts'
 import type { ClientDocuments } from './core/oauth-server/documents/client-documents.ts'
+import { findOAuthClients } from './core/oauth-server/oauth-clients.store.ts'
 import { findIntrospected, type NamedInRequest } from './core/oauth-server/tokens/introspected.store.ts'
 import type { RandomBytes } from './core/one-time-tokens/one-time-token.ts'
 import { randomDelayMs } from './core/outbox/job-delay.ts'
@@ -213,6 +214,7 @@ export async function makeDeps(
       (requests: readonly NamedInRequest[]) => findIntrospected(db, requests, config.sessions),
       MAX_CALLERS,
     ),
+    findOAuthClient: batchLoads((ids: readonly string[]) => findOAuthClients(db, ids), MAX_CALLERS),
     rotateSession: createRotateSession({ db, now, config }),
     /** UUIDv7, for rows of sign-ins and refreshes: their index grows at its end, not at a random page per row. */
     newRowId,

@@ -23,6 +23,13 @@ test('a registered client is found by its UUID, and nothing by any other text', 
   expect(await Promise.all(others.map((other) => findClient(service.deps, other)))).toEqual(others.map(() => undefined))
 })
 
+test('clients that are looked up at once are found each in its place', async () => {
+  const [first, second] = [await created(), await created()]
+  const ids = [second, service.deps.newId(), first.toUpperCase(), second]
+  const clients = await Promise.all(ids.map((id) => findClient(service.deps, id)))
+  expect(clients.map((client) => client?.id)).toEqual([second, undefined, first, second])
+})
+
 test('a use is recorded at most once a day', async () => {
   const id = await created()
   const { clock, deps } = service

@@ -3,14 +3,15 @@
 import type { OAuthClient } from '../../db/tables.ts'
 import { UUID } from '../../db/uuid.ts'
 import { type DocumentDeps, findByDocument } from './documents/client-documents.ts'
-import { findOAuthClient } from './oauth-clients.store.ts'
 
-export type FindClientDeps = DocumentDeps
+export interface FindClientDeps extends DocumentDeps {
+  findOAuthClient: (id: string) => Promise<OAuthClient | undefined>
+}
 
 /** Finds a client by its public id; undefined if there is none. It may fetch the client's document. */
 export async function findClient(deps: FindClientDeps, clientId: string): Promise<OAuthClient | undefined> {
   if (!UUID.test(clientId)) return findByDocument(deps, clientId)
-  const client = await findOAuthClient(deps.db, clientId)
+  const client = await deps.findOAuthClient(clientId)
   return client?.registration_type === 'metadata_document' ? undefined : client
 }
 

@@ -1,5 +1,6 @@
 import { countedPage, type PageOf, type Total, totalOf } from '@services/common/database/counted-page'
 import { jsonb } from '@services/common/database/pool'
+import { prepared } from '@services/common/database/prepared-statement'
 import { type Kysely, sql, type Transaction } from 'kysely'
 import type { DB, OAuthClient } from '../../db/tables.ts'
 
@@ -8,6 +9,17 @@ export type OAuthClientChange = Partial<Omit<OAuthClient, 'id' | 'client_type' |
 
 export const findOAuthClient = (db: Kysely<DB>, id: string): Promise<OAuthClient | undefined> =>
   db.selectFrom('oauth_clients').selectAll().where('id', '=', id).executeTakeFirst()
+
+/** Finds several clients in one statement, in the given order. Requests for one client share its row. */
+export async function findOAuthClients(db: Kysely<DB>, ids: readonly string[]): Promise<(OAuthClient | undefined)[]> {
+  const rows = await selectClients(db, { ids: [...new Set(ids.map((id) => id.toLowerCase()))] })
+  const found = new Map(rows.map((row) => [row.id, row]))
+  return ids.map((id) => found.get(id.toLowerCase()))
+}
+
+const selectClients = prepared((db: Kysely<DB>, { ids }: { ids: string[] }) =>
+  db.selectFrom('oauth_clients').selectAll().where('id', '=', sql<string>`any((select ${ids}::uuid[])::uuid[])`),
+)
 
 export const lockOAuthClient = (trx: Transaction<DB>, id: string): Promise<OAuthClient | undefined> =>
   trx.selectFrom('oauth_clients').selectAll().where('id', '=', id).forUpdate().executeTakeFirst()
