@@ -1,6 +1,7 @@
 // Attacks on OAuth servers, each by its name and section in RFC 9700 or the RFC of the part that it attacks.
 import { decodeJwt } from 'jose'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { DEVICE_GRANT } from '../../src/core/oauth-server/devices/redeem-device-code.ts'
 import {
   authorizePath,
   begun,
@@ -10,6 +11,7 @@ import {
   type Parameters,
   view,
 } from '../../src/flows/oauth-server/testing/applications.ts'
+import { visitor } from '../../src/flows/pages/oauth/testing/visitor.ts'
 import { openPage } from '../../src/flows/pages/testing/pages.ts'
 import { type Answer, locationOf, queryOf, type SignedIn, type TestService } from '../service.ts'
 import {
@@ -24,6 +26,7 @@ import {
   ISSUER,
   introspect,
   MCP_SERVER,
+  publicApplication,
   redeem,
   refresh,
   startOAuthServer,
@@ -412,6 +415,86 @@ describe('clickjacking (4.16) and leaks in referrers (4.2)', () => {
   test('a form is answered with 303, which posts nothing on (4.12)', async () => {
     const form = Object.fromEntries(new URLSearchParams(authorizePath(honest.id).split('?')[1]))
     expect((await service.submit('/oauth/authorize', form)).status).toBe(303)
+  })
+})
+
+describe('device-code phishing (RFC 8628, 5.4)', () => {
+  const ADDRESS = { 'x-real-ip': '203.0.113.9' }
+
+  /** A device of the attacker, whose link is sent to a user, and replicas that know addresses. */
+  async function phished() {
+    const replicas = [0, 1].map(() => service.with({ AUTH_RATE_LIMIT_HEADER: 'x-real-ip' }))
+    const [first, second] = (await Promise.all(replicas)) as [TestService, TestService]
+    onTestFinished(async () => void (await Promise.all([first.close(), second.close()])))
+    const grants = { grant_types: [DEVICE_GRANT], client_name: 'Films' }
+    const television = await publicApplication(first, grants)
+    const begin = async () => {
+      const sent = { ...ADDRESS, 'user-agent': 'Films/1.0 (TV)' }
+      const form = { client_id: television.id, scope: 'email' }
+      return (await first.submit('/oauth/device_authorization', form, sent)).body
+    }
+    const poll = async (code: string, by = television) => {
+      first.clock.advance({ seconds: 5 })
+      return askTokens(first, by, { grant_type: DEVICE_GRANT, device_code: code })
+    }
+    const device = await begin()
+    const link: string = device.verification_uri_complete.replace(ISSUER, '')
+    return {
+      ...{ first, second, device, link, begin, poll },
+      user: await visitor(first, { 'x-real-ip': '198.51.100.7' }),
+    }
+  }
+
+  test('a link approves nothing: its page names the application, the address and the program, and warns', async () => {
+    const { device, link, user, poll } = await phished()
+    const page = await user.signIn(await user.open(link))
+    for (const text of ['Films', '203.0.113.9', 'Films/1.0 (TV)', device.user_code]) expect(page.text).toContain(text)
+    expect(page.text).toContain('If you got the code or a link from another person, press “Deny”.')
+    await user.open(link)
+    expect(await poll(device.device_code)).toMatchObject(refused('authorization_pending'))
+    await user.press(page, { answer: 'deny' })
+    expect(await poll(device.device_code)).toMatchObject(refused('access_denied'))
+  })
+
+  test('a form of another site approves nothing, with the proof of the page or without', async () => {
+    const { device, link, user, poll } = await phished()
+    const page = await user.signIn(await user.open(link))
+    const { action, fields } = page.forms[0] ?? expect.fail(page.text)
+    const form = { ...fields, answer: 'allow' }
+    for (const [sent, headers] of [
+      [form, { 'sec-fetch-site': 'cross-site' }],
+      [{ ...form, proof: '' }, {}],
+      [{ user_code: device.user_code, answer: 'allow' }, { origin: 'https://evil.example' }],
+    ] as const) {
+      await user.browser.submit(action, sent, headers)
+      expect(await poll(device.device_code)).toMatchObject(refused('authorization_pending'))
+    }
+    await user.press(page, { answer: 'allow' })
+    expect((await poll(device.device_code)).status).toBe(200)
+  })
+
+  test('guesses of an address count at all replicas together', async () => {
+    const { first, second, link } = await phished()
+    const open = async (replica: TestService) => {
+      const guesser = await visitor(replica, ADDRESS)
+      const entry = await guesser.signIn(await guesser.open('/ui/device'))
+      return { guess: (code: string) => guesser.press(entry, { code }), read: () => guesser.open(link) }
+    }
+    const [here, there] = [await open(first), await open(second)]
+    for (const code of ['BCDF-GHJK', 'BCDF-GHJL']) await here.guess(code)
+    for (const code of ['BCDF-GHJM', 'BCDF-GHJN']) await there.guess(code)
+    expect((await here.read()).text).toContain('203.0.113.9')
+    await there.guess('BCDF-GHJP')
+    for (const { read } of [here, there]) expect((await read()).status).toBe(429)
+  })
+
+  test('an approved code serves its client alone', async () => {
+    const { device, link, user, poll } = await phished()
+    const page = await user.signIn(await user.open(link))
+    await user.press(page, { answer: 'allow' })
+    const thief = await publicApplication(service, { grant_types: [DEVICE_GRANT] })
+    expect(await poll(device.device_code, thief)).toMatchObject(refused('invalid_grant'))
+    expect((await poll(device.device_code)).status).toBe(200)
   })
 })
 

@@ -1,5 +1,10 @@
 // The basic and config plans of the OpenID conformance suite, module by module. The suite's client sends a PKCE
 // challenge here, which this service requires of all clients.
+//
+// Not claimed:
+// - oidcc-response-type-missing: the contract (section 4) takes a request without `response_type` as one for a code.
+// - oidcc-userinfo-post-body: a token in a body is optional (RFC 6750, section 2.2), and stands in logs of bodies.
+// - oidcc-scope-address: skipped by the suite, because discovery does not name the scope. Accounts have no address.
 import { createLocalJWKSet, decodeJwt, jwtVerify } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
@@ -280,6 +285,7 @@ test('oidcc-discovery-endpoint-verification', async () => {
     request_uri_parameter_supported: false,
   })
   expect(body.scopes_supported).toEqual(expect.arrayContaining(ALL_SCOPES.split(' ')))
+  expect(body.scopes_supported).not.toContain('address')
   expect(body.claims_supported).toEqual(
     expect.arrayContaining(['sub', 'iss', 'aud', 'exp', 'iat', 'auth_time', 'email']),
   )

@@ -3,7 +3,10 @@ import { decodeJwt, decodeProtectedHeader } from 'jose'
 import * as oauth from 'oauth4webapi'
 import * as openid from 'openid-client'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { DEVICE_GRANT } from '../../src/core/oauth-server/devices/redeem-device-code.ts'
 import { CALLBACK } from '../../src/flows/oauth-server/testing/applications.ts'
+import { visitor } from '../../src/flows/pages/oauth/testing/visitor.ts'
+import { openPage } from '../../src/flows/pages/testing/pages.ts'
 import type { SignedIn, TestService } from '../service.ts'
 import {
   ALL_SCOPES,
@@ -125,6 +128,70 @@ test('tokens are bound to a key (DPoP): without its proof they open nothing and 
   await expect(openid.refreshTokenGrant(config, String(tokens.refresh_token), {}, { DPoP: thief })).rejects.toThrow()
   const renewed = await openid.refreshTokenGrant(config, String(tokens.refresh_token), {}, { DPoP })
   expect(renewed.token_type).toBe('dpop')
+})
+
+describe('a device', () => {
+  /** A public client of devices, and what a user does with the link that its device shows. */
+  async function device() {
+    const { id } = await publicApplication(service, { grant_types: [DEVICE_GRANT, 'refresh_token'] })
+    const person = await visitor(service)
+    const answerAt = async (link = '', press: 'allow' | 'deny') => {
+      const page = await person.signIn(await person.open(link.replace(ISSUER, '')))
+      await person.press(page, { answer: press })
+    }
+    return { id, email: person.email, answerAt }
+  }
+
+  test('gets tokens once its user has agreed on the page', async () => {
+    const { id, email, answerAt } = await device()
+    const config = await discover(id, openid.None())
+    const begun = await openid.initiateDeviceAuthorization(config, { scope: 'openid email offline_access' })
+    await answerAt(begun.verification_uri_complete, 'allow')
+    // The library waits before its first poll.
+    const tokens = await openid.pollDeviceAuthorizationGrant(config, { ...begun, interval: 0 })
+    expect(tokens.claims()).toMatchObject({ aud: [id], email })
+    const renewed = await openid.refreshTokenGrant(config, String(tokens.refresh_token))
+    expect(await openid.fetchUserInfo(config, renewed.access_token, String(tokens.claims()?.sub))).toMatchObject({
+      email,
+    })
+  })
+
+  test('learns that its user has not answered, and that the user refused (oauth4webapi)', async () => {
+    const { id, answerAt } = await device()
+    const [client, options] = [{ client_id: id }, { [oauth.customFetch]: fetchAt(url) }]
+    const found = await oauth.discoveryRequest(new URL(ISSUER), { ...options, algorithm: 'oauth2' })
+    const as = await oauth.processDiscoveryResponse(new URL(ISSUER), found)
+    const begin = async () => {
+      const answered = await oauth.deviceAuthorizationRequest(as, client, oauth.None(), { scope: 'email' }, options)
+      return oauth.processDeviceAuthorizationResponse(as, client, answered)
+    }
+    const poll = async (code: string) =>
+      oauth.processDeviceCodeResponse(
+        as,
+        client,
+        await oauth.deviceCodeGrantRequest(as, client, oauth.None(), code, options),
+      )
+    const [waiting, refused] = [await begin(), await begin()]
+    await answerAt(refused.verification_uri_complete, 'deny')
+    await expect(poll(waiting.device_code)).rejects.toMatchObject({ error: 'authorization_pending' })
+    await expect(poll(refused.device_code)).rejects.toMatchObject({ error: 'access_denied' })
+  })
+})
+
+test('an application ends its session, and the browser comes back to it with its state', async () => {
+  const bye = 'https://app.example/bye'
+  const { id, secret } = await application(service, { post_logout_redirect_uris: [bye] })
+  const config = await discover(id, openid.ClientSecretBasic(secret))
+  const tokens = await signIn(config)
+  const state = openid.randomState()
+  const address = openid.buildEndSessionUrl(config, {
+    ...{ post_logout_redirect_uri: bye, id_token_hint: String(tokens.id_token), state },
+  })
+  const left = await openPage(service.otherBrowser(), address.pathname + address.search)
+  expect(left.location).toBe(`${bye}?state=${state}`)
+  await expect(openid.refreshTokenGrant(config, String(tokens.refresh_token))).rejects.toMatchObject({
+    error: 'invalid_grant',
+  })
 })
 
 test('a machine gets a token of its own, which opens what its scope says (oauth4webapi)', async () => {
