@@ -90,7 +90,15 @@ test('only the jobs of a release may write, each only its own artefacts', () => 
 
 test('jobs that run tests install the programs that the tests need', () => {
   const script = readFileSync(join(repository, '.ci/install-programs'), 'utf8')
-  for (const program of ['chromium', 'ffmpeg', 'bubblewrap', 'nginx-light', 'prometheus', 'jq', 'postgresql'])
+  for (const program of [
+    'chromium-headless-shell',
+    'ffmpeg',
+    'bubblewrap',
+    'nginx-light',
+    'prometheus',
+    'jq',
+    'postgresql',
+  ])
     expect(script).toMatch(new RegExp(`need ${program} `))
   const scripts = workflows.flatMap(({ workflow }) =>
     Object.values(workflow.jobs).map(({ steps = [] }) => steps.map(({ run = '' }) => run).join('\n')),
