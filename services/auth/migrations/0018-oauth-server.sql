@@ -109,19 +109,23 @@ create index {{prefix}}used_oauth_proofs_expires_at_idx on {{prefix}}used_oauth_
 create table {{prefix}}oauth_logout_notices (
   session_id uuid primary key,
   user_id uuid not null,
-  client_id uuid not null references {{prefix}}oauth_clients on delete cascade,
+  -- Client, also one that is deleted meanwhile; its id for others, and its address at that time.
+  client_id uuid not null,
+  audience text not null,
+  address text not null,
   attempts integer not null default 0,
-  -- null: at once.
-  next_at timestamptz
+  next_at timestamptz not null default '-infinity',
+  created_at timestamptz not null default now()
 );
 
-create index {{prefix}}oauth_logout_notices_client_id_idx on {{prefix}}oauth_logout_notices (client_id);
-create index {{prefix}}oauth_logout_notices_next_at_idx on {{prefix}}oauth_logout_notices (next_at nulls first);
+create index {{prefix}}oauth_logout_notices_client_id_idx on {{prefix}}oauth_logout_notices (client_id, next_at);
+create index {{prefix}}oauth_logout_notices_created_at_idx on {{prefix}}oauth_logout_notices (created_at);
 
 create function {{prefix}}note_oauth_logout() returns trigger language plpgsql as $$
 begin
-  insert into {{prefix}}oauth_logout_notices (session_id, user_id, client_id)
-  select old.id, old.user_id, client.id from {{prefix}}oauth_clients client
+  insert into {{prefix}}oauth_logout_notices (session_id, user_id, client_id, audience, address)
+  select old.id, old.user_id, client.id, coalesce(client.metadata_uri, client.id::text), client.backchannel_logout_uri
+  from {{prefix}}oauth_clients client
   where client.id = old.oauth_client_id and client.backchannel_logout_uri is not null;
   return null;
 end

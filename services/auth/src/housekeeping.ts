@@ -10,7 +10,7 @@ import { deleteExpiredChallenges } from './core/factors/challenges.store.ts'
 import { deleteStaleFactors } from './core/factors/factors.store.ts'
 import { deleteOldHookFailures } from './core/hooks/hook-failures.store.ts'
 import { deleteExpiredLimits } from './core/limits/rate-limits.store.ts'
-import { deleteExpiredRequests } from './core/oauth-server/expired-requests.store.ts'
+import { deleteExpiredRequests, deleteOldNotices } from './core/oauth-server/expired-requests.store.ts'
 import { deleteForgotten } from './core/oauth-server/registrations.store.ts'
 import { deleteExpiredAuthCodes } from './core/one-time-tokens/auth-codes.store.ts'
 import { deleteExpiredTokens } from './core/one-time-tokens/one-time-tokens.store.ts'
@@ -122,6 +122,7 @@ function kindsOf(deps: Deps, log: Logger): Kinds {
     'used proofs of applications': {
       begin: () => deleteExpiredRequests(db, 'used_oauth_proofs', ago(KEEP_EXPIRED_SECONDS)),
     },
+    'notices of ended sessions': { begin: () => deleteOldNotices(db, ago(KEEP_SECONDS)) },
     limits: { begin: () => deleteExpiredLimits(db, ago(KEEP_EXPIRED_SECONDS)) },
     'sent messages': { begin: () => deleteOldMessages(db, 'sent', ago(messages.keepSeconds)) },
     'dropped messages': { begin: () => deleteOldMessages(db, 'dropped', ago(messages.keepSeconds)) },

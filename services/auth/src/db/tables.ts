@@ -40,8 +40,11 @@ export interface DB {
     session_id: string
     user_id: string
     client_id: string
+    audience: string
+    address: string
     attempts: Generated<number>
-    next_at: MaybeTime
+    next_at: Generated<Date>
+    created_at: Generated<Date>
   }
   webhooks: WebhooksTable
   webhook_deliveries: WebhookDeliveriesTable

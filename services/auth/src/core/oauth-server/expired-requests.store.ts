@@ -8,3 +8,7 @@ export const deleteExpiredRequests = (
   table: 'oauth_authorizations' | 'oauth_device_codes' | 'used_oauth_proofs',
   before: Date,
 ) => deleteInBatches(db, table, { column: 'expires_at', before })
+
+/** Deletes notices of ended sessions that have had their attempts, or that an OAuth server disabled since has left. */
+export const deleteOldNotices = (db: Kysely<DB>, before: Date) =>
+  deleteInBatches(db, 'oauth_logout_notices', { column: 'created_at', before })

@@ -1,5 +1,6 @@
 import { type Kysely, sql, type Transaction } from 'kysely'
 import type { DB } from '../../db/tables.ts'
+import { endSessionsOfClients } from './tokens/client-sessions.store.ts'
 
 /** Registrations without an administrator, each kind of which is bounded. */
 export type Registration = 'dynamic' | 'metadata_document'
@@ -36,16 +37,14 @@ export async function deleteUnused(
   return deleted.length
 }
 
-/** Deletes a batch of those without tokens since this time. */
+/** Ends the sessions of a batch of those without tokens since this time, and deletes them. */
 export async function deleteForgotten(db: Kysely<DB>, before: Date, limit: number): Promise<number> {
-  const forgotten = db
-    .selectFrom('oauth_clients')
-    .select('id')
-    .where('registration_type', '<>', 'manual')
-    .where(sql`coalesce(last_used_at, created_at)`, '<', before)
-    .limit(limit)
-    .forUpdate()
-    .skipLocked()
-  const deleted = await db.deleteFrom('oauth_clients').where('id', 'in', forgotten).returning('id').execute()
-  return deleted.length
+  const isForgotten = sql<boolean>`registration_type <> 'manual' and coalesce(last_used_at, created_at) < ${before}`
+  const forgotten = await db.selectFrom('oauth_clients').select('id').where(isForgotten).limit(limit).execute()
+  const ids = forgotten.map(({ id }) => id)
+  if (ids.length === 0) return 0
+  await endSessionsOfClients(db, ids, 'expired')
+  const locked = db.selectFrom('oauth_clients').select('id').where('id', 'in', ids).where(isForgotten)
+  const deleted = db.deleteFrom('oauth_clients').where('id', 'in', locked.forUpdate().skipLocked())
+  return (await deleted.returning('id').execute()).length
 }

@@ -14,6 +14,7 @@ import {
   deleteOAuthClient,
   lockOAuthClient,
 } from '../../../core/oauth-server/oauth-clients.store.ts'
+import { endSessionsOfClients } from '../../../core/oauth-server/tokens/client-sessions.store.ts'
 import type { OAuthClient } from '../../../db/tables.ts'
 import { apiError } from '../../../errors.ts'
 
@@ -71,6 +72,7 @@ export async function regenerateSecret(
 }
 
 export async function removeClient(deps: ClientDeps, log: AuditLog, actor: Actor, id: string): Promise<void> {
+  await endSessionsOfClients(deps.db, [id], 'ended_by_admin')
   await deps.db.transaction().execute(async (trx) => {
     if (!(await deleteOAuthClient(trx, id))) noSuchClient()
     await audit(deps, trx, log, { action: 'oauth_client_deleted', actor, traits: { client_id: id } })

@@ -1,9 +1,11 @@
 // Logout tokens to applications whose sessions ended (OpenID Connect Back-Channel Logout 1.0).
+import type { ServerResponse } from 'node:http'
 import { type Receiver, startReceiver } from '@services/common/testing/http/receiver'
 import { createLocalJWKSet, jwtVerify } from 'jose'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type SignedIn, startTestService, type TestService } from '../../../../test/service.ts'
 import { sendNotices } from '../../../core/oauth-server/logout/send-notices.ts'
+import { deleteExpired } from '../../../housekeeping.ts'
 import { oauthSettings, registered } from '../testing/applications.ts'
 
 const PASSWORD = 'correct horse'
@@ -41,12 +43,25 @@ async function signedIn(client: object = { backchannel_logout_uri: receiver.url 
   return { ...user, auth, clientId, sessionId: String(sessionId) }
 }
 
-const WAYS: Record<string, (user: SignedIn & { sessionId: string }) => Promise<unknown>> = {
+const daysAgo = (days: number) => new Date(service.clock.now().getTime() - days * 86_400_000)
+
+async function waiting(): Promise<string[]> {
+  const { rows } = await service.deps.pool.query('select session_id from oauth_logout_notices')
+  return rows.map(({ session_id: id }) => id)
+}
+
+const WAYS: Record<string, (user: SignedIn & { sessionId: string; clientId: string }) => Promise<unknown>> = {
   'the user signs out everywhere': ({ auth }) => service.post('/logout?scope=global', {}, auth),
   'the user ends it in the list': ({ auth, sessionId }) => service.delete(`/user/sessions/${sessionId}`, auth),
   'an administrator ends all sessions': ({ userId }) =>
     service.delete(`/admin/users/${userId}/sessions`, service.admin),
   'the user is deleted': ({ userId }) => service.delete(`/admin/users/${userId}`, service.admin),
+  'the application is deleted': ({ clientId }) => service.delete(`/admin/oauth/clients/${clientId}`, service.admin),
+  'the application is forgotten': async ({ clientId }) => {
+    const forgotten = `update oauth_clients set registration_type = 'dynamic', created_at = $2 where id = $1`
+    await service.deps.pool.query(forgotten, [clientId, daysAgo(31)])
+    await deleteExpired(service.deps, service.deps.log)
+  },
 }
 
 test.each(Object.keys(WAYS))('when %s, the application gets one logout token, with session and user', async (way) => {
@@ -82,14 +97,48 @@ test('a failed notice is sent again after growing waits, until it is accepted', 
   expect(attempts).toEqual([1, 1, 2, 2, 3, 3])
 })
 
-test('sessions of the user’s own, and of applications without an address, make no notice; a deleted client hears nothing', async () => {
+test('an application that hangs delays no notice to another', async () => {
+  const hanging = await startReceiver()
+  const held: ServerResponse[] = []
+  const released = new Promise<void>((resolve) => {
+    hanging.answer = (response) => void held.push(response)
+    receiver.answer = (response) => {
+      response.writeHead(204).end()
+      resolve()
+    }
+  })
+  const { clientId, userId, auth } = await signedIn({ backchannel_logout_uri: hanging.url })
+  const further = `insert into sessions (id, user_id, amr, refreshed_at, created_at, oauth_client_id, scopes, resources)
+    select gen_random_uuid(), $1, '[]', $2, $2, $3, '[]', '[]' from generate_series(1, 20)`
+  await service.deps.pool.query(further, [userId, service.clock.now(), clientId])
+  await service.post('/logout?scope=global', {}, auth)
+  await service.post('/logout?scope=global', {}, (await signedIn()).auth)
+  const sending = sendNotices(service.deps)
+  await released
+  hanging.answer = (response) => response.writeHead(204).end()
+  for (const response of held) response.writeHead(204).end()
+  await sending
+  expect([hanging.received.length, receiver.received.length]).toEqual([21, 1])
+  hanging.close()
+})
+
+test('sessions of the user’s own, and of applications without an address, make no notice', async () => {
   await service.post('/logout?scope=global', {}, (await service.signedIn()).auth)
   await service.post('/logout?scope=global', {}, (await signedIn({})).auth)
-  const { clientId } = await signedIn()
-  expect(await service.delete(`/admin/oauth/clients/${clientId}`, service.admin)).toMatchObject({ status: 204 })
-  await sendNotices(service.deps)
-  const { rows } = await service.deps.pool.query('select session_id from oauth_logout_notices')
-  expect([receiver.received, rows]).toEqual([[], []])
+  expect(await waiting()).toEqual([])
+})
+
+test('a notice that no enabled server sent is deleted after two days', async () => {
+  const { auth, sessionId } = await signedIn()
+  await service.post('/logout?scope=global', {}, auth)
+  const begun = (days: number) =>
+    service.deps.pool.query('update oauth_logout_notices set created_at = $1', [daysAgo(days)])
+  await begun(1.9)
+  await deleteExpired(service.deps, service.deps.log)
+  expect(await waiting()).toEqual([sessionId])
+  await begun(2.1)
+  await deleteExpired(service.deps, service.deps.log)
+  expect(await waiting()).toEqual([])
 })
 
 test('an address on the private network is not asked', async () => {

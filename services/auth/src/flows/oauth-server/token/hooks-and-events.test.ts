@@ -82,16 +82,21 @@ test('with a hook, too, of many uses at once one gets tokens', async () => {
   expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
 })
 
-test('receivers hear of the session of an application, and of its end', async () => {
+test('receivers hear of the session of an application, and of its end by the application or with it', async () => {
   await addPausedReceiver(service, ['session.created', 'session.ended'])
   const signedIn = await service.signedIn()
+  const by = await registered(service, { token_endpoint_auth_method: 'none' })
   const events = await eventsDuring(service, async () => {
-    const { refresh_token: token } = await tokensOf(service, client, signedIn, { scopes: SCOPES })
-    await service.submit('/oauth/revoke', { client_id: client.id, token })
+    const { refresh_token: token } = await tokensOf(service, by, signedIn, { scopes: SCOPES })
+    await service.submit('/oauth/revoke', { client_id: by.id, token })
+    await tokensOf(service, by, signedIn, { scopes: SCOPES })
+    await service.delete(`/admin/oauth/clients/${by.id}`, service.admin)
   })
-  expect(events.map(({ event, user_id: id }) => [event, id])).toEqual([
-    ['session.created', signedIn.userId],
-    ['session.ended', signedIn.userId],
+  expect(events.map(({ event, user_id: id, data }) => [event, id, data.reason])).toEqual([
+    ['session.created', signedIn.userId, undefined],
+    ['session.ended', signedIn.userId, 'signed_out'],
+    ['session.created', signedIn.userId, undefined],
+    ['session.ended', signedIn.userId, 'ended_by_admin'],
   ])
   expect(events[0]?.data.session).toMatchObject({ methods: ['oauth_provider/authorization_code'] })
 })
