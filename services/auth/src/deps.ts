@@ -22,8 +22,8 @@ import { watchSealedRows } from './core/keys/sealed-rows.ts'
 import { importSigningKeys } from './core/keys/signing-keys.ts'
 import { createSmsGuards } from './core/limits/sms-guards.ts'
 import { createFirstAttempts } from './core/message-hooks/request-attempts.ts'
-import type { ClientKeySets } from './core/oauth-server/client-keys.ts'
-import type { ClientDocuments } from './core/oauth-server/documents/client-documents.ts'
+import { createClientKeySets } from './core/oauth-server/client-keys.ts'
+import { createClientDocuments } from './core/oauth-server/documents/client-documents.ts'
 import { findOAuthClients } from './core/oauth-server/oauth-clients.store.ts'
 import { findIntrospected, type NamedInRequest } from './core/oauth-server/tokens/introspected.store.ts'
 import type { RandomBytes } from './core/one-time-tokens/one-time-token.ts'
@@ -172,9 +172,9 @@ export async function makeDeps(
     /** Client for addresses that a client of the OAuth server chooses: strangers, whose servers may hang. */
     clientEgress: openClient(),
     /** Fetched keys of clients of the OAuth server. */
-    clientKeySets: new Map() as ClientKeySets,
+    clientKeySets: createClientKeySets(),
     /** Fetches of their metadata documents. */
-    clientDocuments: new Map() as ClientDocuments,
+    clientDocuments: createClientDocuments(),
     passwords,
     leakedPasswords: createLeakedPasswords(config.passwords.leaks, log),
     keys,

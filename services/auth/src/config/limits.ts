@@ -23,7 +23,7 @@ export const limitVariables = {
     parseRate,
   ),
   RATE_LIMIT_TOKEN_REFRESH: integer(
-    'POST /token, GET /authorize, /callback and /oauth/authorize calls per address and 5 minutes, each counted apart.',
+    'Calls per address and 5 minutes, counted apart: POST /token; GET /authorize; /callback; /oauth/authorize, /logout and /device_authorization together; /oauth/par; failed authentication of OAuth clients, and requests of public or self-registered ones at /oauth/token, /introspect and /revoke.',
     { default: '150', min: 1 },
   ),
   RATE_LIMIT_VERIFY: integer('/verify calls per address and 5 minutes.', { default: '30', min: 1 }),
@@ -38,7 +38,7 @@ export const limitVariables = {
     { default: '30', min: 1 },
   ),
   RATE_LIMIT_O_AUTH_DYNAMIC_CLIENT_REGISTER: integer(
-    'Registrations of OAuth clients per address and 5 minutes, on average: three times as many in 15 minutes.',
+    'Registrations of OAuth clients, also by unknown metadata documents, per address and 5 minutes, on average: three times as many in 15 minutes.',
     {
       default: '10',
       min: 1,

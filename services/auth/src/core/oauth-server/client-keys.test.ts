@@ -5,7 +5,7 @@ import { createFarServer } from '@services/common/testing/http/far-server'
 import { exportJWK, generateKeyPair, jwtVerify, SignJWT } from 'jose'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { startTestService, type TestService } from '../../../test/service.ts'
-import { type ClientKeyDeps, type ClientKeySets, clientKeys } from './client-keys.ts'
+import { type ClientKeyDeps, clientKeys, createClientKeySets } from './client-keys.ts'
 
 let fetches = 0
 let answer: { status?: number; type?: string; body: string; location?: string }
@@ -111,7 +111,7 @@ test('a private address is not requested', async () => {
 test('the keys of 200 addresses are kept', async () => {
   const key = await newKey('a')
   publish(key)
-  const clientKeySets: ClientKeySets = new Map()
+  const clientKeySets = createClientKeySets()
   const clientEgress = {
     fetch: async () => new Response(answer.body, { headers: { 'content-type': 'application/json' } }),
   }
@@ -119,6 +119,6 @@ test('the keys of 200 addresses are kept', async () => {
     client = { jwks: null, jwks_uri: `https://${n}.example` }
     await verified(key, { ...service.deps, clientEgress, clientKeySets })
   }
-  expect(clientKeySets.size).toBe(200)
-  expect(clientKeySets.has('https://0.example')).toBe(false)
+  expect(clientKeySets.addresses.length).toBe(200)
+  expect(clientKeySets.addresses[0]).toBe('https://1.example')
 })

@@ -1,12 +1,12 @@
 // Public keys of clients: rules of a set, and the set that verifies a client's assertions (private_key_jwt).
 import { createPublicKey, type JsonWebKey } from 'node:crypto'
 import type { Egress } from '@services/common/egress/egress'
-import { regardlessOfDeadline } from '@services/common/request-deadline'
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose'
 import { describeFailure } from '../../adapters/oauth/upstream.ts'
 import type { OAuthClient } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
 import { fetchDocument } from './documents/fetch-document.ts'
+import { SharedFetches } from './documents/shared-fetches.ts'
 
 /** Algorithms of private_key_jwt: asymmetric alone. */
 export const SIGNING_ALGS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA']
@@ -43,21 +43,13 @@ function isPublicKey(key: JsonWebKey): boolean {
 /** Lifetime of fetched keys: a key that a client withdraws is worth nothing after it. */
 const KEPT_MS = 10 * 60_000
 
-/** Shortest time between two fetches: anyone can name an unknown key, and the address is another server's. */
+/** Shortest time between two fetches for an unknown key, which anyone can name. */
 const PAUSE_MS = 30_000
 
-/** Addresses of keys in memory; the least recently used one is fetched anew. */
-const MAX_KEPT = 200
-
-interface FetchedKeys {
-  /** Result of the latest fetch, or its failure. */
-  keys: Promise<JWTVerifyGetKey>
-  /** Start of that fetch, in milliseconds since 1970. */
-  at: number
-}
-
 /** Fetched keys by address, of one process. */
-export type ClientKeySets = Map<string, FetchedKeys>
+export type ClientKeySets = SharedFetches<JWTVerifyGetKey>
+
+export const createClientKeySets = (): ClientKeySets => new SharedFetches(200)
 
 export interface ClientKeyDeps {
   clientEgress: Pick<Egress, 'fetch'>
@@ -86,28 +78,13 @@ export function clientKeys(deps: ClientKeyDeps, client: Pick<OAuthClient, 'jwks'
   }
 }
 
-/** Returns keys of at most this age. A failure counts as a fetch: it is repeated after the pause. */
-function keysAt({ clientEgress, now, clientKeySets: sets }: ClientKeyDeps, address: string, maxAgeMs: number) {
-  const at = now().getTime()
-  const kept = sets.get(address)
-  const isFresh = kept !== undefined && at - kept.at < maxAgeMs
-  const current = isFresh ? kept : { keys: fetchKeys(clientEgress, address), at }
-  sets.delete(address)
-  sets.set(address, current)
-  if (!isFresh) {
-    // Handled by the caller.
-    current.keys.catch(() => {
-      current.at -= KEPT_MS - PAUSE_MS
-    })
-  }
-  const [oldest] = sets.keys()
-  if (sets.size > MAX_KEPT && oldest !== undefined) sets.delete(oldest)
-  return current.keys
-}
+/** Returns keys of at most this age. */
+const keysAt = ({ clientEgress, now, clientKeySets }: ClientKeyDeps, address: string, maxAgeMs: number) =>
+  clientKeySets.get(address, { now: now(), maxAgeMs }, () => fetchKeys(clientEgress, address))
 
 async function fetchKeys(egress: Pick<Egress, 'fetch'>, address: string): Promise<JWTVerifyGetKey> {
   try {
-    const { json } = await regardlessOfDeadline(() => fetchDocument(egress, address))
+    const { json } = await fetchDocument(egress, address)
     requireKeys(json)
     return createLocalJWKSet(json as unknown as JSONWebKeySet)
   } catch (cause) {

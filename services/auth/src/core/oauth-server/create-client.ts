@@ -44,7 +44,7 @@ export async function createClient(
     updated_at: now,
   }
   await deps.db.transaction().execute(async (trx) => {
-    if (registration_type === 'dynamic') await requireSlot(deps, trx, registration_type)
+    if (registration_type === 'dynamic') await requireSlot(deps, trx, { kind: registration_type })
     if (given.scope) await requireScopes(deps, trx, metadata.scope)
     await insertOAuthClient(trx, client)
     const traits = { client_id: client.id, kind: registration_type, fields: Object.keys(given) }

@@ -8,9 +8,16 @@ export interface FindClientDeps extends DocumentDeps {
   findOAuthClient: (id: string) => Promise<OAuthClient | undefined>
 }
 
-/** Finds a client by its public id; undefined if there is none. It may fetch the client's document. */
-export async function findClient(deps: FindClientDeps, clientId: string): Promise<OAuthClient | undefined> {
-  if (!UUID.test(clientId)) return findByDocument(deps, clientId)
+/**
+ * Finds a client by its public id; undefined if there is none. It may fetch the client's document; `countUnknown` runs
+ * before that of an unknown one.
+ */
+export async function findClient(
+  deps: FindClientDeps,
+  clientId: string,
+  countUnknown?: () => Promise<void>,
+): Promise<OAuthClient | undefined> {
+  if (!UUID.test(clientId)) return findByDocument(deps, clientId, countUnknown)
   const client = await deps.findOAuthClient(clientId)
   return client?.registration_type === 'metadata_document' ? undefined : client
 }

@@ -9,11 +9,20 @@ export type Registration = 'dynamic' | 'metadata_document'
 export const lockRegistrations = (trx: Transaction<DB>, kind: Registration) =>
   sql`select pg_advisory_xact_lock(hashtextextended(${`oauth_clients ${kind}`}, 0))`.execute(trx)
 
-export async function countRegistrations(db: Kysely<DB>, kind: Registration): Promise<number> {
+/** Registrations of a kind, or those of them whose metadata document is at a host. */
+export interface Registrations {
+  kind: Registration
+  host?: string | undefined
+}
+
+const host = sql<string | null>`substring(metadata_uri from '^https?://(\\[[^]]*\\]|[^/:]*)')`
+
+export async function countRegistrations(db: Kysely<DB>, counted: Registrations): Promise<number> {
   const { count } = await db
     .selectFrom('oauth_clients')
     .select(sql<number>`count(*)::integer`.as('count'))
-    .where('registration_type', '=', kind)
+    .where('registration_type', '=', counted.kind)
+    .$if(counted.host !== undefined, (query) => query.where(host, '=', counted.host ?? null))
     .executeTakeFirstOrThrow()
   return count
 }
@@ -21,12 +30,14 @@ export async function countRegistrations(db: Kysely<DB>, kind: Registration): Pr
 /** Deletes the oldest ones that got no tokens since their registration before this time. Returns how many they were. */
 export async function deleteUnused(
   trx: Transaction<DB>,
-  { kind, before, limit }: { kind: Registration; before: Date; limit: number },
+  unused: Registrations,
+  { before, limit }: { before: Date; limit: number },
 ): Promise<number> {
   const oldest = trx
     .selectFrom('oauth_clients')
     .select('id')
-    .where('registration_type', '=', kind)
+    .where('registration_type', '=', unused.kind)
+    .$if(unused.host !== undefined, (query) => query.where(host, '=', unused.host ?? null))
     .where('last_used_at', 'is', null)
     .where('created_at', '<', before)
     .orderBy('created_at')

@@ -34,7 +34,12 @@ export const authenticateClient = (deps: Deps, request: FastifyRequest): Promise
   countingFailures(deps, request, async () => {
     const presented = presentedClient(request)
     await limitDocuments(deps, request, presented)
-    return verifyClient(deps, request, presented, await findClient(deps, presented.clientId))
+    return verifyClient(
+      deps,
+      request,
+      presented,
+      await findClient(deps, presented.clientId, countingUnknown(deps, request)),
+    )
   })
 
 /** Counts a request whose client may have to be fetched, before that: its address is any server's. */
@@ -45,6 +50,12 @@ export async function limitDocuments(
 ): Promise<void> {
   if (!UUID.test(clientId)) await limits.byAddress(request, 'oauthToken')
 }
+
+/** Counts a metadata document that makes a new client, as a registration of its own. */
+export const countingUnknown =
+  ({ limits }: Pick<Deps, 'limits'>, request: FastifyRequest) =>
+  (): Promise<void> =>
+    limits.byAddress(request, 'registration')
 
 /** Counts a client that registered itself, or is public; others send the requests of all their users. */
 export async function limitUnvouched(

@@ -33,8 +33,12 @@ const PROMPTS = ['none', 'login', 'consent', 'select_account']
 const MAX_AGE = 10 ** 9
 
 /** Finds the recipient. Throws what is answered here and never redirected. */
-export async function readTarget(deps: FindClientDeps, given: GivenParameters): Promise<RequestTarget> {
-  const client = await findNamedClient(deps, once(given, 'client_id'))
+export async function readTarget(
+  deps: FindClientDeps,
+  given: GivenParameters,
+  countUnknown?: () => Promise<void>,
+): Promise<RequestTarget> {
+  const client = await findNamedClient(deps, once(given, 'client_id'), countUnknown)
   const redirectUri = once(given, 'redirect_uri')
   if (redirectUri === undefined) throw apiError('validation_failed', { message: 'redirect_uri is required' })
   const isKnown = redirectUri.length <= MAX_ADDRESS && isRegisteredRedirect(client.redirect_uris, redirectUri)
@@ -43,10 +47,14 @@ export async function readTarget(deps: FindClientDeps, given: GivenParameters): 
 }
 
 /** Finds the client that a request to authorize names. */
-export async function findNamedClient(deps: FindClientDeps, clientId: string | undefined): Promise<OAuthClient> {
+export async function findNamedClient(
+  deps: FindClientDeps,
+  clientId: string | undefined,
+  countUnknown?: () => Promise<void>,
+): Promise<OAuthClient> {
   if (clientId === undefined) throw apiError('validation_failed', { message: 'client_id is required' })
   if (!UUID.test(clientId) && !isDocumentAddress(clientId)) throw noClient('invalid client_id format')
-  return (await findClient(deps, clientId)) ?? refuseClient()
+  return (await findClient(deps, clientId, countUnknown)) ?? refuseClient()
 }
 
 function refuseClient(): never {

@@ -128,7 +128,7 @@ describe('a document', () => {
       id.replace('127.0.0.1', new URL(origin).host),
     )
     expect(await client).toBeUndefined()
-    expect(service.deps.clientDocuments.has(id)).toBe(false)
+    expect(service.deps.clientDocuments.addresses).not.toContain(id)
   })
 
   test('at a private address is not requested', async () => {
@@ -197,18 +197,68 @@ describe('the row of a document', () => {
   })
 })
 
-test('beyond the limit a new document replaces the oldest without tokens for an hour, never a client in use', async () => {
-  const few = await service.with({ AUTH_OAUTH_SERVER_MAX_DYNAMIC_CLIENTS: '2' })
-  const [used, unused, third] = ['used', 'unused', 'third'].map((name) => `${address}/${name}`)
-  const client = await found(few, used)
-  await touchClient(few.deps.db, client, few.clock.now())
-  await found(few, unused)
-  expect(await find(few, third)).toBeUndefined()
-  service.clock.advance({ seconds: 3_601 })
-  expect(await found(few, third)).toMatchObject({ metadata_uri: third })
-  const { rows } = await service.deps.pool.query('select metadata_uri from oauth_clients order by created_at')
-  expect(rows).toEqual([{ metadata_uri: used }, { metadata_uri: third }])
-  await few.close()
+describe('beyond the limit a new document', () => {
+  /** Finds the client of a document, whichever host it is at. */
+  const foundAnywhere = async ({ deps }: TestService, id: string) => {
+    const document = JSON.stringify({ client_id: id, redirect_uris: [CALLBACK] })
+    const fetch = async () => new Response(document, { headers: { 'content-type': 'application/json' } })
+    return findClient({ ...deps, clientEgress: { fetch } }, id)
+  }
+  const known = async () =>
+    (await service.deps.pool.query('select metadata_uri from oauth_clients order by created_at, id')).rows.map(
+      ({ metadata_uri }) => metadata_uri,
+    )
+
+  test.each([
+    ['of any host', '2', ['https://a.example/', 'https://b.example/', 'https://c.example/']],
+    [
+      'of one host, whatever its port and path,',
+      '20',
+      ['https://a.example/', 'https://a.example:8443/', 'https://a.example/x/'],
+    ],
+  ])('%s replaces the oldest without tokens for an hour, never a client in use', async (_, max, places) => {
+    const few = await service.with({ AUTH_OAUTH_SERVER_MAX_DYNAMIC_CLIENTS: max })
+    const [used = '', unused = '', third = ''] = places.map((place) => `${place}app`)
+    const client = (await foundAnywhere(few, used)) ?? expect.fail('no client')
+    await touchClient(few.deps.db, client, few.clock.now())
+    service.clock.advance({ seconds: 1 })
+    await foundAnywhere(few, unused)
+    expect(await foundAnywhere(few, third)).toBeUndefined()
+    service.clock.advance({ seconds: 3_601 })
+    expect(await foundAnywhere(few, third)).toMatchObject({ metadata_uri: third })
+    expect(await known()).toEqual([used, third])
+    await few.close()
+  })
+
+  test('of one host takes no slot of another', async () => {
+    const few = await service.with({ AUTH_OAUTH_SERVER_MAX_DYNAMIC_CLIENTS: '3' })
+    const ids = ['https://a.example/1', 'https://a.example/2', 'https://a.example.org/1', 'https://b.example/1']
+    const all = []
+    for (const id of ids) all.push(await foundAnywhere(few, id))
+    expect(all.map(Boolean)).toEqual([true, false, true, true])
+    await few.close()
+  })
+})
+
+test('an address names three times as many unknown documents as it may register clients, and known ones freely', async () => {
+  const rate = { AUTH_RATE_LIMIT_HEADER: 'x-client', AUTH_RATE_LIMIT_O_AUTH_DYNAMIC_CLIENT_REGISTER: '1' }
+  const limited = await service.with(rate)
+  const client = { 'x-client': '192.0.2.1' }
+  const begin = (id: string, from = client) => limited.get(authorizePath(id), from)
+  const answers = await Promise.all([1, 2, 3, 4].map((n) => begin(`${address}/${n}`)))
+  expect(answers.map(({ status }) => status).toSorted()).toEqual([302, 302, 302, 429])
+  const unknown = `${address}/unknown`
+  const ask = (path: string) =>
+    limited.submit(path, { client_id: unknown, grant_type: 'refresh_token', token: 'x' }, client)
+  const refused = [
+    ...[await ask('/oauth/token'), await ask('/oauth/par'), await ask('/oauth/introspect'), await ask('/oauth/revoke')],
+    ...[await begin(unknown), await limited.get(`${authorizePath(unknown)}&request_uri=urn:x`, client)],
+  ]
+  expect([refused.map(({ status }) => status), fetches]).toEqual([Array(6).fill(429), 3])
+  const { rows } = await service.deps.pool.query('select metadata_uri from oauth_clients')
+  expect((await begin(rows[0].metadata_uri)).status).toBe(302)
+  expect((await begin(unknown, { 'x-client': '192.0.2.2' })).status).toBe(302)
+  await limited.close()
 })
 
 test('a request of a document reaches its user, who sees the host that vouches for it', async () => {

@@ -2,7 +2,6 @@
 // document's Cache-Control lets it. A failed fetch ends no client in use for a day.
 
 import type { Egress } from '@services/common/egress/egress'
-import { regardlessOfDeadline } from '@services/common/request-deadline'
 import type { Kysely } from 'kysely'
 import { describeFailure } from '../../../adapters/oauth/upstream.ts'
 import type { Config } from '../../../config.ts'
@@ -11,6 +10,7 @@ import { requireSlot } from '../require-slot.ts'
 import { findDocumentClient, insertDocumentClient, renewDocumentClient } from './client-documents.store.ts'
 import { fetchDocument } from './fetch-document.ts'
 import { isDocumentAddress, readDocument } from './read-document.ts'
+import { SharedFetches } from './shared-fetches.ts'
 
 /** Bounds on the lifetime that a document names, and the one of a document that names none. */
 const SHORTEST_SECONDS = 60
@@ -20,20 +20,10 @@ const USUAL_SECONDS = 3_600
 /** Time in which a client outlives a document that cannot be fetched. */
 const OUTLIVES_MS = 86_400_000
 
-/** Shortest time between a failed fetch and the next: anyone can name an address. */
-const PAUSE_MS = 30_000
+/** Running and failed fetches by address, of one process. */
+export type ClientDocuments = SharedFetches<OAuthClient>
 
-/** Fetches in memory, which run or have failed; the oldest is forgotten. */
-const MAX_KEPT = 1_000
-
-interface Fetch {
-  client: Promise<OAuthClient>
-  /** Start, in milliseconds since 1970. */
-  at: number
-}
-
-/** Fetches by address, of one process. */
-export type ClientDocuments = Map<string, Fetch>
+export const createClientDocuments = (): ClientDocuments => new SharedFetches(1_000)
 
 export interface DocumentDeps {
   config: Pick<Config, 'oauthServer'>
@@ -45,14 +35,23 @@ export interface DocumentDeps {
   clientDocuments: ClientDocuments
 }
 
-/** Finds the client of a document, which is fetched if its row is absent or too old; undefined if there is none. */
-export async function findByDocument(deps: DocumentDeps, address: string): Promise<OAuthClient | undefined> {
+/**
+ * Finds the client of a document, which is fetched if its row is absent or too old; undefined if there is none.
+ * `countUnknown` runs before an address without a row is requested.
+ */
+export async function findByDocument(
+  deps: DocumentDeps,
+  address: string,
+  countUnknown?: () => Promise<void>,
+): Promise<OAuthClient | undefined> {
   if (!deps.config.oauthServer.metadataDocuments || !isDocumentAddress(address)) return undefined
   const kept = await findDocumentClient(deps.db, address)
   const now = deps.now()
   if (kept && isBefore(now, kept.metadata_fresh_until)) return kept
+  if (!kept) await countUnknown?.()
   try {
-    return await fetchOnce(deps, address)
+    // The row keeps what was fetched.
+    return await deps.clientDocuments.get(address, { now, maxAgeMs: 0 }, () => renew(deps, address))
   } catch (error) {
     deps.log.info({ clientId: address, reason: describeFailure(error) }, 'metadata document of a client not used')
     return kept && isBefore(now, kept.metadata_usable_until) ? kept : undefined
@@ -60,25 +59,6 @@ export async function findByDocument(deps: DocumentDeps, address: string): Promi
 }
 
 const isBefore = (now: Date, end: Date | null) => end !== null && now < end
-
-/** Shares a running fetch, and a failure for the pause. */
-function fetchOnce(deps: DocumentDeps, address: string): Promise<OAuthClient> {
-  const { clientDocuments: fetches } = deps
-  const at = deps.now().getTime()
-  const known = fetches.get(address)
-  if (known && at - known.at < PAUSE_MS) return known.client
-  // Many requests wait for it, so it ends with none of them.
-  const client = regardlessOfDeadline(() => renew(deps, address))
-  fetches.delete(address)
-  fetches.set(address, { client, at })
-  const [oldest] = fetches.keys()
-  if (fetches.size > MAX_KEPT && oldest !== undefined) fetches.delete(oldest)
-  client.then(
-    () => fetches.delete(address),
-    () => {},
-  )
-  return client
-}
 
 async function renew(deps: DocumentDeps, address: string): Promise<OAuthClient> {
   const { db, clientEgress } = deps
@@ -97,7 +77,7 @@ async function renew(deps: DocumentDeps, address: string): Promise<OAuthClient> 
   const ids = { id: deps.newId(), registration_type: 'metadata_document', metadata_uri: address } as const
   const client = { ...renewal, ...ids, secret_hash: null, last_used_at: null, created_at: now }
   return db.transaction().execute(async (trx) => {
-    await requireSlot(deps, trx, 'metadata_document')
+    await requireSlot(deps, trx, { kind: 'metadata_document', host: new URL(address).hostname })
     return insertDocumentClient(trx, client, renewal)
   })
 }

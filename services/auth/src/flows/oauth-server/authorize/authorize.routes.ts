@@ -25,6 +25,7 @@ import { apiError } from '../../../errors.ts'
 import { acceptForms } from '../../../http/bodies/form-body.ts'
 import { describe, nameOf } from '../../../http/bodies/oauth-error-body.ts'
 import { errorResponses, HtmlPage, Redirect } from '../../../http/bodies/shapes.ts'
+import { countingUnknown } from '../../../http/caller/authenticate-client.ts'
 import { requireOAuthServer } from '../../../http/caller/require-oauth-server.ts'
 import { answerByRedirect, type PageAnswer } from '../../../http/pages/answer-by-redirect.ts'
 import { acceptLanguageOf } from '../../../http/pages/mail-context.ts'
@@ -73,7 +74,7 @@ export const oauthAuthorizeRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = a
 
   async function authorize(request: FastifyRequest, reply: FastifyReply, given: GivenParameters, status: 302 | 303) {
     await deps.limits.byAddress(request, 'oauthAuthorize')
-    const { target, parameters, store } = await readBeginning(deps, given)
+    const { target, parameters, store } = await readBeginning(deps, given, countingUnknown(deps, request))
     const refuse = (error: ApiError): Redirection => ({
       location: refusalAddress(deps, target, parameters, error),
       status,
@@ -130,10 +131,14 @@ interface Beginning {
 }
 
 /** Reads a request, or takes one that was pushed. Throws what is answered here and never redirected. */
-async function readBeginning(deps: Deps, given: GivenParameters): Promise<Beginning> {
+async function readBeginning(
+  deps: Deps,
+  given: GivenParameters,
+  countUnknown: () => Promise<void>,
+): Promise<Beginning> {
   const uri = once(given, 'request_uri')
-  if (uri !== undefined) return takeBeginning(deps, given, uri)
-  const target = await readTarget(deps, given)
+  if (uri !== undefined) return takeBeginning(deps, given, uri, countUnknown)
+  const target = await readTarget(deps, given, countUnknown)
   const store = async () => {
     if (target.client.require_pushed_authorization_requests) {
       throw oauthError('invalid_request', { message: 'this client must push its requests' })
@@ -146,8 +151,13 @@ async function readBeginning(deps: Deps, given: GivenParameters): Promise<Beginn
 }
 
 /** Takes a pushed request, once; its own parameters count, whatever else is there (RFC 9126, section 4). */
-async function takeBeginning(deps: Deps, given: GivenParameters, uri: string): Promise<Beginning> {
-  const client = await findNamedClient(deps, once(given, 'client_id'))
+async function takeBeginning(
+  deps: Deps,
+  given: GivenParameters,
+  uri: string,
+  countUnknown: () => Promise<void>,
+): Promise<Beginning> {
+  const client = await findNamedClient(deps, once(given, 'client_id'), countUnknown)
   const now = deps.now()
   const taken = await takePushed(deps.db, {
     ...{ id: uri.replace(REQUEST_URI, ''), clientId: client.id, now },

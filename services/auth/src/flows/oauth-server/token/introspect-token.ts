@@ -14,7 +14,12 @@ export type Introspection = { active: boolean } & Record<string, unknown>
 const INACTIVE: Introspection = { active: false }
 
 /** Finds the client that asks, and what its token names, in one statement: resource servers ask at each request. */
-export async function findNamed(deps: Deps, clientId: string, named: Named): Promise<Introspected> {
+export async function findNamed(
+  deps: Deps,
+  clientId: string,
+  named: Named,
+  countUnknown: () => Promise<void>,
+): Promise<Introspected> {
   const isUuid = UUID.test(clientId)
   const found = await deps.findIntrospected({
     clientId: isUuid ? clientId : null,
@@ -23,7 +28,7 @@ export async function findNamed(deps: Deps, clientId: string, named: Named): Pro
   })
   // Clients of a metadata document are known by its address alone.
   const isKnown = isUuid && found.client?.registration_type !== 'metadata_document'
-  return isKnown ? found : { ...found, client: await findClient(deps, clientId) }
+  return isKnown ? found : { ...found, client: await findClient(deps, clientId, countUnknown) }
 }
 
 /**

@@ -6,6 +6,7 @@ import { oauthErrors } from '../../../http/bodies/oauth-shapes.ts'
 import {
   clientFields,
   countingFailures,
+  countingUnknown,
   limitDocuments,
   limitUnvouched,
   presentedClient,
@@ -39,7 +40,7 @@ export const introspectRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async
       const { client, ...found } = await countingFailures(deps, request, async () => {
         const presented = presentedClient(request)
         await limitDocuments(deps, request, presented)
-        const all = await findNamed(deps, presented.clientId, named)
+        const all = await findNamed(deps, presented.clientId, named, countingUnknown(deps, request))
         return { ...all, client: await verifyClient(deps, request, presented, all.client) }
       })
       await limitUnvouched(deps, request, client)
