@@ -257,7 +257,9 @@ async function openConsole(app: FastifyInstance, deps: Deps) {
 }
 
 /** Answer headers that scripts read, beside those of lists and of trusted devices. */
-const ANSWER_HEADERS = ['X-Supabase-Api-Version', 'x-sb-error-code', 'Retry-After', 'ETag', 'Deprecation']
+const ANSWER_HEADERS = [
+  ...['X-Supabase-Api-Version', 'x-sb-error-code', 'Retry-After', 'ETag', 'Deprecation', 'WWW-Authenticate'],
+]
 
 /** Request headers of browsers: the reference's list and auth-js's additions. */
 const CORS_HEADERS = [

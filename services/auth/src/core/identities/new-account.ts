@@ -15,6 +15,8 @@ export function blankUser(id: string, aud: string, role: string, now: Date): Use
     phone: null,
     email_confirmed_at: null,
     phone_confirmed_at: null,
+    email_assumed: false,
+    phone_assumed: false,
     confirmed_at: null,
     invited_at: null,
     ...NEVER_SENT,

@@ -16,6 +16,8 @@ export const USER_COLUMNS = [
   'phone',
   'email_confirmed_at',
   'phone_confirmed_at',
+  'email_assumed',
+  'phone_assumed',
   'confirmed_at',
   'invited_at',
   'confirmation_sent_at',

@@ -47,11 +47,11 @@ export async function viewAuthorization(
   const request = (await claimAuthorization(db, { id, userId: caller.user.id, now: now() })) ?? notFound()
   if (request.status !== 'pending') return { redirectUrl: addressAgain(deps, request) }
   const client = (await findOAuthClient(db, request.client_id)) ?? notFound()
-  if (!(await isCovered(db, request)) || !isProven(deps, request, caller)) return { request, client }
+  if (!(await isCovered(db, request, client)) || !isProven(deps, request, caller)) return { request, client }
   return withLockedCaller(deps, caller, async (trx, { user, session }) => {
     const locked = await lockOwn(deps, trx, user, session, id)
     if (locked.status !== 'pending') return { redirectUrl: addressAgain(deps, locked) }
-    if (!(await isCovered(trx, locked))) return { request: locked, client }
+    if (!(await isCovered(trx, locked, client))) return { request: locked, client }
     return { redirectUrl: await approve(deps, trx, log, { user, session, request: locked }) }
   })
 }
@@ -121,13 +121,26 @@ async function refuse(deps: AnswerDeps, trx: Transaction<DB>, id: string, refusa
 const codeExpiry = (now: Date) => new Date(now.getTime() + CODE_SECONDS * 1000)
 
 /** Whether an earlier consent holds all that is asked for, and the application does not want the user asked again. */
-async function isCovered(db: Kysely<DB>, request: OAuthAuthorization): Promise<boolean> {
+async function isCovered(db: Kysely<DB>, request: OAuthAuthorization, client: OAuthClient): Promise<boolean> {
   const { user_id: userId, client_id: clientId, scopes, resources } = request
-  if (userId === null || asksFor(request, 'consent') || asksFor(request, 'select_account')) return false
+  if (
+    userId === null ||
+    !isAssured(client, request) ||
+    asksFor(request, 'consent') ||
+    asksFor(request, 'select_account')
+  )
+    return false
   const consent = await findConsent(db, { userId, clientId })
   const isIn = (given: readonly string[], asked: readonly string[]) => asked.every((each) => given.includes(each))
   return consent !== undefined && isIn(consent.scopes, scopes) && isIn(consent.resources, resources)
 }
+
+/**
+ * Whether only the client itself can use a code. Any program of a device can name a public client and receive at its
+ * loopback port or scheme, so that the user is asked each time (RFC 8252, section 8.6).
+ */
+const isAssured = ({ client_type: type }: OAuthClient, { redirect_uri: address }: OAuthAuthorization): boolean =>
+  type === 'confidential' || /^https:/i.test(address)
 
 function isProven(deps: AnswerDeps, request: OAuthAuthorization, { user, session }: UserSession): boolean {
   try {
@@ -166,6 +179,6 @@ export async function answerSilently(
   if (request && !asksFor(request, 'none')) return undefined
   const viewed = caller && (await viewAuthorization(deps, log, caller, id))
   if (viewed && 'redirectUrl' in viewed) return viewed.redirectUrl
-  const mayAgree = viewed === undefined || (await isCovered(db, viewed.request))
+  const mayAgree = viewed === undefined || (await isCovered(db, viewed.request, viewed.client))
   return db.transaction().execute((trx) => refuse(deps, trx, id, mayAgree ? 'login_required' : 'consent_required'))
 }

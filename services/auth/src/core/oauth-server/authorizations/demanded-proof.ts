@@ -45,7 +45,9 @@ export function requireDemandedProof(request: Demands, session: ProvenSession, n
   if (Number.isFinite(lowest) && LEVELS.indexOf(session.aal) < lowest) throw apiError('insufficient_aal')
   const proven = provenAt(session)
   if (proven > request.created_at) return
-  const isOld = request.max_age !== null && proven.getTime() + request.max_age * 1000 < now.getTime()
+  // Times of proofs are whole seconds, as `auth_time` is.
+  const ageSeconds = Math.floor((now.getTime() - proven.getTime()) / 1000)
+  const isOld = request.max_age !== null && ageSeconds > request.max_age
   if (!isOld && !asksFor(request, 'login')) return
   throw apiError('reauthentication_needed', { status: 403, message: 'This request requires a new sign-in' })
 }

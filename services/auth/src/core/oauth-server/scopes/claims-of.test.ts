@@ -43,6 +43,13 @@ test('an address that its owner has not proven is no claim', async () => {
   })
 })
 
+test('an address that a setting confirmed is a claim, and not verified', async () => {
+  const user = { ...(await stored()), email_assumed: true, phone_assumed: true }
+  expect(claimsOf(user, ['email', 'phone'], [])).toEqual({
+    ...{ email: 'ada@a.example', email_verified: false, phone_number: '+4917012', phone_number_verified: false },
+  })
+})
+
 test('a user without a name is named by the address, where the scopes open that too', async () => {
   const user = await stored({ user_metadata: { name: { first: 'Ada' } } })
   expect(claimsOf(user, ['profile'], [])).not.toHaveProperty('name')

@@ -27,8 +27,9 @@ export function claimsOf(
 }
 
 const BY_SCOPE: Record<string, (user: User, scopes: readonly string[]) => Claims> = {
-  email: ({ email }) => (email === null ? {} : { email, email_verified: true }),
-  phone: ({ phone }) => (phone === null ? {} : { phone_number: `+${phone}`, phone_number_verified: true }),
+  email: ({ email, email_assumed }) => (email === null ? {} : { email, email_verified: !email_assumed }),
+  phone: ({ phone, phone_assumed }) =>
+    phone === null ? {} : { phone_number: `+${phone}`, phone_number_verified: !phone_assumed },
   profile: ({ user_metadata: metadata, email, updated_at }, scopes) => ({
     ...textIn('name', metadata.full_name, metadata.name, scopes.includes('email') ? email : undefined),
     ...textIn('picture', metadata.picture, metadata.avatar_url),

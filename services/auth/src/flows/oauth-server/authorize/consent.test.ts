@@ -107,6 +107,21 @@ describe('an earlier consent', () => {
     expect((await view(service, id, user.auth)).body.authorization_id).toBe(id)
   })
 
+  test.each([
+    ['a public client at a loopback port', 'none', 'http://127.0.0.1:4711/cb', false],
+    ['a public client at its own scheme', 'none', 'com.example.app:/cb', false],
+    ['a public client of the web', 'none', CALLBACK, true],
+    ['a client with a secret at a loopback port', 'client_secret_post', 'http://127.0.0.1:4711/cb', true],
+  ])('of %s is enough only where no other program receives the code', async (_, method, redirect_uri, isEnough) => {
+    const user = await service.signedIn()
+    const client = { redirect_uris: [redirect_uri], token_endpoint_auth_method: method }
+    const { clientId: native } = await registered(service, client)
+    await approved(service, native, user.auth, { redirect_uri })
+    const id = await begun(service, native, { redirect_uri })
+    expect('redirect_url' in (await view(service, id, user.auth)).body).toBe(isEnough)
+    expect((await approved(service, native, user.auth, { redirect_uri })).code).toMatch(/^[\w-]{43}$/)
+  })
+
   test('grows with later ones and never shrinks', async () => {
     const user = await service.signedIn()
     await approved(service, clientId, user.auth, { scope: 'email phone' })
@@ -268,9 +283,10 @@ describe('an approval needs what the request asks for', () => {
     expect((await decide(service, id, toSignedIn(body).auth)).status).toBe(200)
   })
 
-  test('no new sign-in while the last one is young enough', async () => {
+  test('no new sign-in while the last one is young enough, by whole seconds as in auth_time', async () => {
     const user = await service.signedIn()
-    service.clock.advance({ seconds: 59 })
+    const seconds = 60.999 - (service.clock.now().getTime() % 1000) / 1000
+    service.clock.advance({ seconds })
     const id = await begun(service, clientId, { max_age: '60', acr_values: 'aal1 aal2' })
     await view(service, id, user.auth)
     expect((await decide(service, id, user.auth)).status).toBe(200)

@@ -3,6 +3,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { calculateJwkThumbprint, decodeJwt, exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type SignedIn, startTestService, type TestService } from '../../../../test/service.ts'
+import { authorizePath } from '../testing/applications.ts'
 import { failure, registered, shown, type TestClient } from '../testing/clients.ts'
 import { approved, askForTokens, exchange } from '../testing/codes.ts'
 
@@ -74,6 +75,26 @@ test('a code of a request that named a key is exchanged by that key alone', asyn
   expect(shown(await exchange(service, open, code))).toEqual(other)
   expect(shown(await exchange(service, open, code, {}, await proof(second)))).toEqual(other)
   expect((await exchange(service, open, code, {}, await proof())).status).toBe(200)
+})
+
+test('the proof of a pushed request binds its code to that key, which dpop_jkt may not contradict', async () => {
+  const push = async (headers: object, dpop_jkt?: string) => {
+    const [, query] = authorizePath(open.id, { dpop_jkt }).split('?')
+    return service.submit('/oauth/par', Object.fromEntries(new URLSearchParams(query)), { ...headers })
+  }
+  const htu = 'https://auth.example/oauth/par'
+  const [key, other] = [await thumbprintOf(first), await thumbprintOf(second)]
+  const contradiction = 'The key of the DPoP proof is not that of dpop_jkt'
+  expect(shown(await push(await proof(first, { htu }), other))).toEqual(
+    failure(400, 'invalid_dpop_proof', contradiction),
+  )
+  expect(shown(await push(await proof()))).toEqual(failure(400, 'invalid_dpop_proof'))
+  const pushed = [await push(await proof(first, { htu })), await push(await proof(first, { htu }), key)]
+  expect(pushed.map(({ status }) => status)).toEqual([201, 201])
+  const { rows } = await service.deps.pool.query(
+    "select dpop_thumbprint from oauth_authorizations where status = 'pushed'",
+  )
+  expect(rows).toEqual(Array(2).fill({ dpop_thumbprint: key }))
 })
 
 test('a machine gets bound tokens too', async () => {

@@ -49,7 +49,7 @@ export const userinfoRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
         const own = scopes.some(isOwnScope) ? await listOwnScopes(deps) : []
         const claims = claimsOf(user, scopes, own)
         // The spelling of supabase/auth beside the standard one.
-        const phone = claims.phone_number ? { phone: user.phone, phone_verified: true } : {}
+        const phone = claims.phone_number ? { phone: user.phone, phone_verified: claims.phone_number_verified } : {}
         return { sub: user.id, ...claims, ...phone }
       },
     })

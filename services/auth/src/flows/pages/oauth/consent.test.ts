@@ -95,6 +95,12 @@ test('prompt=none answers without a page: login_required, consent_required, and 
   service.clock.advance({ seconds: 60 })
   const late = await open(await ask({ prompt: 'none', max_age: '10' }))
   expect(answerOf(late)).toMatchObject({ error: 'login_required' })
+  const redirect_uri = 'http://127.0.0.1/cb'
+  const native = await registered(service, { redirect_uris: [redirect_uri], token_endpoint_auth_method: 'none' })
+  const request = async (prompt?: string) =>
+    open(`/ui/consent?authorization_id=${await begun(service, native.clientId, { redirect_uri, prompt })}`)
+  await press(await request(), { answer: 'allow' })
+  expect((await request('none')).location).toContain('error=consent_required')
 })
 
 test.for([
