@@ -12,7 +12,7 @@ interface SlotDeps {
   now: () => Date
 }
 
-/** Share of one host in all metadata documents: whoever owns it can name any number of them. */
+/** Share of one host in all metadata documents: its owner can name any number of them. */
 const SHARE_OF_HOST = 0.1
 
 /**

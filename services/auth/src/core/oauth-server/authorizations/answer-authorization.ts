@@ -136,8 +136,8 @@ async function isCovered(db: Kysely<DB>, request: OAuthAuthorization, client: OA
 }
 
 /**
- * Whether only the client itself can use a code. Any program of a device can name a public client and receive at its
- * loopback port or scheme, so that the user is asked each time (RFC 8252, section 8.6).
+ * Whether only the client itself can use a code. Any program of a device can receive at the loopback port or scheme of
+ * a public client. There the user is asked each time (RFC 8252, section 8.6).
  */
 const isAssured = ({ client_type: type }: OAuthClient, { redirect_uri: address }: OAuthAuthorization): boolean =>
   type === 'confidential' || /^https:/i.test(address)
