@@ -8,6 +8,7 @@ import { fill } from '../../words/language.ts'
 import type { Refusal } from '../../words/pages/errors.ts'
 import { signInWords } from '../../words/pages/sign-in.ts'
 import { nameOf } from './sign-in.ts'
+import { leaveSignedOut } from './signed-out.ts'
 
 /** Statuses for a session that has ended meanwhile; after any other the application is still signed in. */
 const ENDED = [401, 403, 404]
@@ -30,8 +31,7 @@ export const signOutPage: Page = {
   async post(visit) {
     const refusal = await endHere(visit, await visit.caller())
     if (refusal) return visit.retry({ problem: visit.explain(refusal) })
-    if (visit.flow.redirect_to !== undefined) return visit.leave(visit.target())
-    return visit.goTo('/ui/sign-in', { carry: { news: 'signed-out' } })
+    return leaveSignedOut(visit, { location: visit.flow.redirect_to === undefined ? undefined : visit.target() })
   },
 }
 

@@ -4,7 +4,7 @@ import { html } from '@services/common/html'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { LOGOUT_PATH } from '../../../config/pages/page-paths.ts'
-import { readLogout } from '../../../core/oauth-server/logout/read-logout.ts'
+import { type LogoutRequest, readLogout } from '../../../core/oauth-server/logout/read-logout.ts'
 import { endClientSession } from '../../../core/oauth-server/tokens/end-client-session.ts'
 import type { Deps } from '../../../deps.ts'
 import { acceptForms, textsOf } from '../../../http/bodies/form-body.ts'
@@ -12,8 +12,10 @@ import { errorResponses, HtmlPage, Redirect } from '../../../http/bodies/shapes.
 import { requireOAuthServer } from '../../../http/caller/require-oauth-server.ts'
 import { acceptLanguageOf } from '../../../http/pages/mail-context.ts'
 import { pageLanguage } from '../../../http/pages/page-words.ts'
-import { sendTo } from '../../../http/pages/send-to.ts'
+import { applicationName, sendTo } from '../../../http/pages/send-to.ts'
 import { showPage } from '../../../http/pages/show-page.ts'
+import { fill } from '../../../words/language.ts'
+import { frameWords } from '../../../words/pages/frame.ts'
 import { signInWords } from '../../../words/pages/sign-in.ts'
 
 const Parameters = Type.Object(
@@ -45,7 +47,7 @@ export const oauthLogoutRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = asyn
     const read = await readLogout(deps, given)
     const { client, proven } = read
     if (client && proven) await endClientSession(deps, request.log, client, proven.sessionId)
-    return leave(deps, request, reply, { given, location: read.location })
+    return leave(deps, request, reply, { given, ...read })
   }
 
   app.route({
@@ -74,15 +76,21 @@ function leave(
   { config }: Deps,
   request: FastifyRequest,
   reply: FastifyReply,
-  { given, location }: { given: Record<string, string>; location: string | undefined },
+  { given, client, location }: Pick<LogoutRequest, 'client' | 'location'> & { given: Record<string, string> },
 ): FastifyReply {
   reply.header('referrer-policy', 'no-referrer')
   if (config.pages.enabled) {
     const address = `${config.server.externalUrl}${LOGOUT_PATH}?${new URLSearchParams(given)}`
     return sendTo(config, request, reply, { location: address, status: 303 })
   }
-  if (location !== undefined) return sendTo(config, request, reply, { location, status: 303 })
+  // Attackers can register an application, too: to its address leads a press alone.
+  if (location !== undefined && client?.registration_type === 'manual') {
+    return sendTo(config, request, reply, { location, status: 303 })
+  }
   const language = pageLanguage(config, { acceptLanguage: acceptLanguageOf(request) })
   const { signOut: title, signedOut } = signInWords[language]
-  return showPage(config, request, reply, { language, title, body: html`<p>${signedOut}</p>\n` })
+  const name = location === undefined ? '' : applicationName(config, location)
+  const link = html`<a href="${location}" class="button">${fill(frameWords[language].goOn, { name })}</a>\n`
+  const body = html`<p>${signedOut}</p>\n${location !== undefined && link}`
+  return showPage(config, request, reply, { language, title, hidesAddress: true, body })
 }

@@ -3,6 +3,7 @@ import { perFile } from '@services/common/testing/per-file'
 import { test as base, expect } from 'vitest'
 import { startTestService, type TestService } from '../../../../test/service.ts'
 import { visitor } from '../../pages/oauth/testing/visitor.ts'
+import { openPage } from '../../pages/testing/pages.ts'
 import { oauthSettings, registered } from '../testing/applications.ts'
 
 const AFTERWARDS = 'https://app.example/bye'
@@ -47,6 +48,8 @@ async function signedIn(service: TestService) {
   const logout = (parameters: Record<string, string>) => `/oauth/logout?${new URLSearchParams(parameters)}`
   return { ...user, clientId, idToken, sessions, logout, accessToken: application.body.access_token as string }
 }
+
+const pageOf = (given: Record<string, string>) => `/ui/logout?${new URLSearchParams(given)}`
 
 /** Opens an address that leads to our pages, as a browser does. */
 async function follow({ browser, open }: Awaited<ReturnType<typeof signedIn>>, address: string) {
@@ -109,6 +112,39 @@ test.for([
     expect([answer.status, answer.body.msg, answer.headers.location]).toEqual([400, message, undefined])
   }
   expect(await user.sessions()).toEqual(['own', 'own', 'application'])
+})
+
+test('to an application that registered itself a browser goes by a press, or for its user', async ({ service }) => {
+  const [user, owner] = [await signedIn(service), await signedIn(service)]
+  await service.deps.pool.query(`update oauth_clients set registration_type = 'dynamic'`)
+  const plain = await service.with({
+    AUTH_HOSTED_PAGES_ENABLED: 'false',
+    AUTH_OAUTH_SERVER_AUTHORIZATION_PATH: '/consent',
+  })
+  const requests: Record<string, string>[] = [
+    { client_id: owner.clientId, post_logout_redirect_uri: AFTERWARDS },
+    { id_token_hint: await owner.idToken(), post_logout_redirect_uri: AFTERWARDS },
+  ]
+  for (const given of requests) {
+    for (const page of [
+      await openPage(service.otherBrowser(), pageOf(given)),
+      await openPage(plain, user.logout(given)),
+    ]) {
+      expect([page.status, page.location, page.links]).toEqual([
+        200,
+        undefined,
+        { 'Continue to app.example': AFTERWARDS },
+      ])
+      expect(page.text).toContain('You are signed out.')
+    }
+  }
+  await plain.close()
+  const [given = {}] = requests
+  const asked = await follow(user, user.logout(given))
+  expect([asked.location, asked.text]).toEqual([undefined, expect.stringContaining('sent on to app.example.')])
+  expect((await user.press(asked)).location).toBe(AFTERWARDS)
+  const hint = { ...given, id_token_hint: await owner.idToken() }
+  expect((await follow(owner, owner.logout(hint))).location).toBe(AFTERWARDS)
 })
 
 test('a form of the application does the same', async ({ service }) => {

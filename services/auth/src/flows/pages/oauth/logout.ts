@@ -9,12 +9,14 @@ import { apiError } from '../../../errors.ts'
 import type { Page, Sent } from '../../../http/hosted/answer-pages.ts'
 import type { BrowserCaller } from '../../../http/hosted/browser-session.ts'
 import type { Visit } from '../../../http/hosted/visit.ts'
+import { applicationName } from '../../../http/pages/send-to.ts'
 import { fill } from '../../../words/language.ts'
 import { logoutWords } from '../../../words/pages/oauth/logout.ts'
 import { signInWords } from '../../../words/pages/sign-in.ts'
 import { shownClient } from '../account/shown-application.ts'
 import { nameOf } from '../sign-in.ts'
 import { endHere } from '../sign-out.ts'
+import { leaveSignedOut } from '../signed-out.ts'
 
 export const logoutPage: Page = {
   path: LOGOUT_PATH,
@@ -24,10 +26,12 @@ export const logoutPage: Page = {
     const caller = await visit.caller()
     // A form without a valid proof comes here too, and ends nothing.
     const isProven = !visit.isPost && caller !== undefined && request.proven?.userId === caller.user.id
-    return caller && !isProven ? ask(visit, caller, request) : end(visit, caller, request)
+    if (caller && !isProven) return ask(visit, caller, request)
+    // An attacker can register an application, and sign in there to get an id_token for a link.
+    return end(visit, caller, { ...request, isAgreed: isProven || request.client?.registration_type === 'manual' })
   },
   async post(visit) {
-    return end(visit, await visit.caller(), await read(visit))
+    return end(visit, await visit.caller(), { ...(await read(visit)), isAgreed: true })
   },
 }
 
@@ -36,13 +40,15 @@ function read(visit: Visit): Promise<LogoutRequest> {
   return readLogout(visit.deps, visit.isPost ? visit.form : visit.query)
 }
 
-async function end(visit: Visit, caller: BrowserCaller | undefined, { location }: LogoutRequest): Promise<Sent> {
+type Ending = LogoutRequest & { isAgreed: boolean }
+
+async function end(visit: Visit, caller: BrowserCaller | undefined, request: Ending): Promise<Sent> {
   const refusal = await endHere(visit, caller)
   if (refusal) return visit.show({ title: visit.words(signInWords).signOut, problem: visit.explain(refusal), body: '' })
-  return location === undefined ? visit.goTo('/ui/sign-in', { carry: { news: 'signed-out' } }) : visit.leave(location)
+  return leaveSignedOut(visit, request)
 }
 
-function ask(visit: Visit, { user }: BrowserCaller, { client }: LogoutRequest) {
+function ask(visit: Visit, { user }: BrowserCaller, { client, location }: LogoutRequest) {
   const words = { ...visit.words(signInWords), ...visit.words(logoutWords) }
   const name = nameOf(user)
   const application = client ? shownClient({ id: publicIdOf(client), name: client.client_name }) : words.somebody
@@ -52,6 +58,8 @@ function ask(visit: Visit, { user }: BrowserCaller, { client }: LogoutRequest) {
     title: words.signOut,
     body: [
       html`<p>${fill(name === undefined ? words.asksGuest : words.asks, { client: application, name: name ?? '' })}</p>\n`,
+      location !== undefined &&
+        html`<p>${fill(words.next, { name: applicationName(visit.deps.config, location) })}</p>\n`,
       visit.formOf({ fields, body: button({ label: words.signOut }) }),
     ],
   })
