@@ -26,6 +26,7 @@ import { createClientKeySets } from './core/oauth-server/client-keys.ts'
 import { createClientDocuments } from './core/oauth-server/documents/client-documents.ts'
 import { findOAuthClients } from './core/oauth-server/oauth-clients.store.ts'
 import { findIntrospected, type NamedInRequest } from './core/oauth-server/tokens/introspected.store.ts'
+import { createOpenClientSession } from './core/oauth-server/tokens/open-client-session.ts'
 import type { RandomBytes } from './core/one-time-tokens/one-time-token.ts'
 import { randomDelayMs } from './core/outbox/job-delay.ts'
 import { MESSAGE_QUEUES } from './core/outbox/outbox.ts'
@@ -215,6 +216,7 @@ export async function makeDeps(
       MAX_CALLERS,
     ),
     findOAuthClient: batchLoads((ids: readonly string[]) => findOAuthClients(db, ids), MAX_CALLERS),
+    openClientSession: createOpenClientSession({ db, now, config }),
     rotateSession: createRotateSession({ db, now, config }),
     /** UUIDv7, for rows of sign-ins and refreshes: their index grows at its end, not at a random page per row. */
     newRowId,

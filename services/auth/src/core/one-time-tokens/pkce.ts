@@ -45,9 +45,12 @@ export const pkceOf = ({
   code_challenge_method: ChallengeMethod | null
 }): Pkce | undefined => (challenge && method ? { challenge, method } : undefined)
 
+/** Returns the challenge of a verifier by S256. */
+export const challengeOf = (verifier: string): string => createHash('sha256').update(verifier).digest('base64url')
+
 /** Whether the verifier belongs to the challenge (RFC 7636 4.6), in constant time. */
 export function isVerifierOf({ challenge, method }: Pkce, verifier: string): boolean {
-  const derived = method === 's256' ? createHash('sha256').update(verifier).digest('base64url') : verifier
+  const derived = method === 's256' ? challengeOf(verifier) : verifier
   const [given, expected] = [Buffer.from(derived), Buffer.from(challenge)]
   return given.length === expected.length && timingSafeEqual(given, expected)
 }

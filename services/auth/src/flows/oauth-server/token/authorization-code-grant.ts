@@ -1,7 +1,7 @@
 import { hashAuthorizationCode } from '../../../core/oauth-server/authorizations/authorization-code.ts'
 import { type FoundCode, findCode } from '../../../core/oauth-server/tokens/codes.store.ts'
 import type { TokenAnswer } from '../../../core/oauth-server/tokens/issue-client-tokens.ts'
-import { isVerifierOf } from '../../../core/one-time-tokens/pkce.ts'
+import { challengeOf, isVerifierOf } from '../../../core/one-time-tokens/pkce.ts'
 import { oauthError } from '../../../oauth-errors.ts'
 import { type GrantRequest, narrowedResources } from './grant.ts'
 import { openSession, refuseUsed, unusable } from './open-session.ts'
@@ -22,16 +22,13 @@ export async function exchangeCode(request: GrantRequest, fields: CodeFields): P
   if (!code) throw oauthError('invalid_request', { message: 'code is required' })
   if (!verifier) throw oauthError('invalid_request', { message: 'code_verifier is required' })
   const hash = hashAuthorizationCode(code)
+  const presented = { hash, resources, challenge: challengeOf(verifier), redirectUri: fields.redirect_uri ?? null }
+  const opened = await openSession(request, { kind: 'authorization_code', ...presented })
+  if (opened) return opened
   const found = requireCode(request, await findCode(request.deps.db, hash), fields)
   requireKey(request, found)
   narrowedResources(found.resources, resources)
-  const { user_id: userId, nonce } = found
-  const opened =
-    found.given_session_id === null &&
-    userId !== null &&
-    (await openSession(request, { kind: 'authorization_code', hash, userId, nonce, resources }))
-  if (opened) return opened
-  throw await refuseUsed(request, await findCode(request.deps.db, hash))
+  throw await refuseUsed(request, found)
 }
 
 /** Throws invalid_grant for the code of another request. */

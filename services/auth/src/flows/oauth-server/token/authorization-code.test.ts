@@ -218,6 +218,34 @@ test('of 20 uses at once, at two replicas, one gets tokens', async () => {
   await replica.close()
 })
 
+test('concurrent exchanges each get the session of their own code, also one user twice, and the refused ones', async () => {
+  const [first, second] = [await service.signedIn(), await service.signedIn()]
+  const of = (owner: SignedIn) => approved(service, client, owner)
+  const codes = [await of(first), await of(second), 'x'.repeat(43), await of(first), await of(second)]
+  const form = (index: number): Record<string, string> => (index === 4 ? { redirect_uri: `${CALLBACK}/` } : {})
+  const answers = await Promise.all(codes.map((code, index) => exchange(service, client, code, form(index))))
+  const users = answers.map(({ body }) => (body.error ? body.error : decodeJwt(body.access_token).sub))
+  expect(users).toEqual([first.userId, second.userId, 'invalid_grant', first.userId, 'invalid_grant'])
+  expect((await exchange(service, client, String(codes[4]))).status).toBe(200)
+})
+
+test('a user whose row is held elsewhere delays no exchange of another', async () => {
+  const [held, free] = [await service.signedIn(), await service.signedIn()]
+  const codes = [await approved(service, client, held), await approved(service, client, free)]
+  const holder = await service.deps.pool.connect()
+  await holder.query('begin')
+  await holder.query('select from users where id = $1 for update', [held.userId])
+  let isHeld = true
+  const [waiting, answered] = codes.map((code) =>
+    exchange(service, client, code).then(({ status }) => [status, isHeld]),
+  )
+  expect(await answered).toEqual([200, true])
+  isHeld = false
+  await holder.query('commit')
+  holder.release()
+  expect(await waiting).toEqual([200, false])
+})
+
 test('a sign-in is audited with its application', async () => {
   const other = await service.signedIn()
   await tokensOf(service, client, other)

@@ -19,8 +19,8 @@ export async function exchangeDeviceCode(request: GrantRequest, fields: DeviceFi
   const hash = hashLinkToken(code)
   const found = await pollDevice(deps, client, hash)
   narrowedResources(found.resources, resources)
-  const userId = found.given_session_id === null && found.user_id
-  const opened = userId && (await openSession(request, { kind: 'device_code', hash, userId, nonce: null, resources }))
+  const presented = { hash, resources, challenge: null, redirectUri: null }
+  const opened = found.given_session_id === null && (await openSession(request, { kind: 'device_code', ...presented }))
   if (opened) return opened
   throw await refuseUsed(request, await findDeviceCode(deps.db, hash))
 }

@@ -6,8 +6,9 @@ import { touchClient } from '../../../core/oauth-server/oauth-clients.store.ts'
 import { issueClientTokens, type TokenAnswer } from '../../../core/oauth-server/tokens/issue-client-tokens.ts'
 import {
   type CodeKind,
+  findUserOfCode,
+  methodOf,
   type OpenedSession,
-  openClientSession,
 } from '../../../core/oauth-server/tokens/open-client-session.store.ts'
 import { endSessionAndDevices } from '../../../core/sessions/end-sessions.store.ts'
 import { shownSession } from '../../../core/sessions/start-session.ts'
@@ -20,16 +21,15 @@ import { countReuseDetected } from '../../../metrics.ts'
 import { oauthError } from '../../../oauth-errors.ts'
 import { boundKey, type GrantRequest, narrowedResources } from './grant.ts'
 
-/** Proof in `amr` of sessions of applications. */
-const methodOf = (kind: CodeKind) => `oauth_provider/${kind}`
-
 export interface ApprovedCode {
   kind: CodeKind
   hash: Buffer
-  userId: string
-  nonce: string | null
   /** Resources of the request at the token endpoint; none: all granted ones. */
   resources: readonly string[]
+  /** Challenge of the presented verifier; null for devices. */
+  challenge: string | null
+  /** Address that the client names again; null: none. */
+  redirectUri: string | null
 }
 
 /** Uses up an approved code; undefined if another request did, or if nothing may come of it any more. */
@@ -38,11 +38,11 @@ export async function openSession(request: GrantRequest, code: ApprovedCode): Pr
   const answer = await withHooksIn(deps, log, async (asking, trx) => {
     const opened = await open(asking, trx ?? deps.db, request, code)
     if (!opened) return undefined
-    const { user, authenticatedAt, scopes, resources: granted, ...session } = opened
+    const { user, authenticatedAt, nonce, scopes, resources: granted, ...session } = opened
     const body = await issueClientTokens(asking, trx ?? deps.db, {
       ...{ user, session, client, scopes, granted: scopes, thumbprint, method: methodOf(code.kind) },
       resources: narrowedResources(granted, code.resources),
-      signIn: { authenticatedAt, nonce: code.nonce },
+      signIn: { authenticatedAt, nonce },
     })
     return { user, body }
   })
@@ -58,22 +58,25 @@ async function open(
   deps: Asking<Deps>,
   db: Kysely<DB>,
   request: GrantRequest,
-  { kind, hash, userId }: ApprovedCode,
+  { kind, hash, ...presented }: ApprovedCode,
 ): Promise<OpenedSession | undefined> {
   const { userAgent, ip } = request.origin
   const opening = {
-    ...{ codeHash: hash, clientId: request.client.id, id: deps.newRowId(), method: methodOf(kind), now: deps.now() },
-    ...{ userAgent, ip, thumbprint: boundKey(request) },
+    ...{ ...presented, codeHash: hash, clientId: request.client.id, id: deps.newRowId() },
+    ...{ userAgent, ip, thumbprint: boundKey(request), provenKey: request.thumbprint },
     auditId: deps.config.auditInDatabase ? deps.newRowId() : null,
   }
-  if (!wantsEvent(db, 'session.created')) return openClientSession(db, kind, opening, deps.config.sessions)
+  const within = db.isTransaction ? (db as Transaction<DB>) : undefined
+  if (!wantsEvent(db, 'session.created')) return deps.openClientSession(kind, opening, within)
   const announced = async (trx: Transaction<DB>) => {
+    const userId = await findUserOfCode(trx, kind, hash)
+    if (userId === null) return undefined
     await lockUser(trx, userId)
-    const opened = await openClientSession(trx, kind, opening, deps.config.sessions)
-    if (opened) await noteChange(trx, { userId, newSession: shownSession({ ...opened, ...opening }) })
+    const opened = await deps.openClientSession(kind, opening, trx)
+    if (opened) await noteChange(trx, { userId, newSession: shownSession({ ...opened, userAgent, ip }) })
     return opened
   }
-  return db.isTransaction ? announced(db as Transaction<DB>) : db.transaction().execute(announced)
+  return within ? announced(within) : db.transaction().execute(announced)
 }
 
 /**
