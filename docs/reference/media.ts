@@ -4,6 +4,7 @@ import { createApp } from '../../services/media/src/app.ts'
 import { commands } from '../../services/media/src/commands.ts'
 import { databaseVariables } from '../../services/media/src/config/database.ts'
 import { importVariables } from '../../services/media/src/config/imports.ts'
+import { libraryVariables } from '../../services/media/src/config/library.ts'
 import { limitVariables } from '../../services/media/src/config/limits.ts'
 import { logVariables } from '../../services/media/src/config/log.ts'
 import { moderationVariables } from '../../services/media/src/config/moderation.ts'
@@ -29,6 +30,7 @@ const GROUPS: VariableGroup[] = [
   { mark: 'workers', variables: workerVariables },
   { mark: 'limits', variables: limitVariables },
   { mark: 'moderation', variables: moderationVariables },
+  { mark: 'library', variables: libraryVariables },
   { mark: 'log', variables: logVariables },
 ]
 

@@ -70,7 +70,7 @@ export const apiDocs = ({ baseUrl, name }: Config['site']): ApiDocs => ({
       description: 'Delete token of a clip, from the answer to its upload.',
     },
   },
-  tags: ['media', 'files', 'pages', 'webhooks', 'tokens', 'moderation', 'service'],
+  tags: ['media', 'files', 'pages', 'session', 'webhooks', 'tokens', 'moderation', 'service'],
   requestHeaders: {
     'If-Match': text('Precondition (RFC 9110 13.1.1).'),
     'If-Modified-Since': text('Precondition (RFC 9110 13.1.3).'),

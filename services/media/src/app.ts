@@ -23,6 +23,7 @@ import { elementRoutes } from './flows/pages/element.routes.ts'
 import { oembedRoutes } from './flows/pages/oembed.routes.ts'
 import { pageRoutes } from './flows/pages/page.routes.ts'
 import { reportRoutes } from './flows/pages/report.routes.ts'
+import { sessionRoutes } from './flows/pages/session/session.routes.ts'
 import { tokenRoutes } from './flows/tokens/token.routes.ts'
 import { sharexRoutes } from './flows/uploads/sharex.routes.ts'
 import { tusRoutes } from './flows/uploads/tus.routes.ts'
@@ -65,7 +66,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   endStalledAnswers(app, timeLimits.stalledAnswerMs)
   endSlowBodies(app, timeLimits.slowBodyMs, () => apiError('request_too_slow'))
   announceTus(app, config.source)
-  // Safe for any origin: there are no cookies, so a page can do only as much as its token allows.
+  // Safe for any origin: no answer allows credentials, so a page can do only as much as its token allows.
   await app.register(cors, {
     origin: '*',
     strictPreflight: false,
@@ -92,6 +93,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     await part.register(oembedRoutes, { deps })
     await part.register(elementRoutes, { deps })
     await part.register(reportRoutes, { deps })
+    await part.register(sessionRoutes, { deps })
   })
 
   // API token (uploads: see UPLOAD_AUTH)

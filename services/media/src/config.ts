@@ -4,6 +4,7 @@ import { type Environment, readVariables, type Values, type Variables } from '@s
 import { databaseSettings, databaseWarnings } from '@services/common/database/settings'
 import { databaseVariables } from './config/database.ts'
 import { importSettings, importVariables } from './config/imports.ts'
+import { librarySettings, libraryVariables } from './config/library.ts'
 import { limitSettings, limitVariables } from './config/limits.ts'
 import { logSettings, logVariables } from './config/log.ts'
 import { moderationSettings, moderationVariables, moderationWarnings, requiredModeration } from './config/moderation.ts'
@@ -22,6 +23,7 @@ export const variables = {
   ...workerVariables,
   ...limitVariables,
   ...moderationVariables,
+  ...libraryVariables,
   ...logVariables,
 } satisfies Variables
 
@@ -56,6 +58,7 @@ function groupConfig(values: RawConfig, searchPath: string) {
     ...workerSettings(values, searchPath),
     ...limitSettings(values),
     ...moderationSettings(values),
+    ...librarySettings(values),
     ...logSettings(values),
   }
 }

@@ -7,6 +7,7 @@ import { deleteEntriesBefore } from './core/audit/audit.store.ts'
 import { hardDeleteClip, softDeleteClip, softDeleteExpired } from './core/lifecycle/delete-clip.ts'
 import { monthOf } from './core/reports/reporter.ts'
 import { deleteKeysBefore, deleteReportsBefore } from './core/reports/reports.store.ts'
+import { deleteExpiredSessions } from './core/tokens/browser-sessions.store.ts'
 import { dayOf, deleteDaysBefore } from './core/tokens/usage.store.ts'
 import { deleteVariants, type VariantKey } from './core/variants/variants.store.ts'
 import { rescueDeliveries } from './core/webhooks/deliver-webhook.ts'
@@ -140,6 +141,7 @@ function kindsOf(deps: HousekeepingDeps): Kinds {
     'lost deliveries': { begin: () => repeatBatch((limit) => rescueDeliveries(deps, limit)) },
     limits: { begin: () => deleteExpiredLimits(db, now()) },
     'usage of tokens': { begin: () => deleteDaysBefore(db, dayOf(ago(KEEP_DAYS_MS))) },
+    'sessions of browsers': { begin: () => deleteExpiredSessions(db, now()) },
     'outcomes of requests': { begin: () => deleteOutcomesBefore(db, ago(KEY_LIFETIME_MS)) },
     reports: { begin: () => deleteReportsBefore(db, ago(KEEP_REPORTS_MS)) },
     'keys of reporters': { begin: () => once(() => deleteKeysBefore(db, monthOf(now()))) },

@@ -8,7 +8,7 @@ interface Operation {
   requestBody?: { content: Record<string, { example?: Record<string, unknown> }> }
 }
 
-const GROUPS = ['media', 'files', 'pages', 'webhooks', 'tokens', 'moderation', 'service']
+const GROUPS = ['media', 'files', 'pages', 'session', 'webhooks', 'tokens', 'moderation', 'service']
 
 test('/docs has our name and icon, fits phones, and loads nothing inline and nothing from other hosts', async ({
   service,
@@ -34,6 +34,8 @@ const UNDOCUMENTED = [
   ...['GET /', 'GET /assets/*', 'GET /embed.js', 'GET /favicon.ico', 'GET /favicon.svg', 'GET /gif/:id/delete'],
   'GET /openapi.json',
   'GET /robots.txt',
+  'GET /session',
+  'POST /session/end',
   // Preflights of browsers, which send them by themselves.
   'OPTIONS *',
   // PATCH, HEAD or DELETE behind a proxy that knows GET and POST only: `X-HTTP-Method-Override` says which.

@@ -29,6 +29,7 @@ export const TABLES = [
   'moderations',
   'blocked_hashes',
   'audit_entries',
+  'browser_sessions',
 ] as const satisfies readonly (keyof DB | 'search_words')[]
 
 export type Scope = 'write' | 'read' | 'delete' | 'admin'
@@ -364,5 +365,14 @@ export interface DB {
     operator: string | null
     details: Json<object>
     created_at: Date
+  }
+  browser_sessions: {
+    /** Hash of the cookie's value. */
+    hash: Buffer
+    token_id: string
+    client_name: string | null
+    created_at: Date
+    last_used_at: Date
+    expires_at: Date
   }
 }

@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Actor } from '../core/audit/audit.ts'
 import { allows } from '../core/tokens/scopes.ts'
 import { hashToken, isWellFormed } from '../core/tokens/token-format.ts'
@@ -8,11 +8,16 @@ import { type ApiToken, findLiveToken, recordTokenUse } from '../core/tokens/tok
 import type { Scope } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
+import { findBrowserSession, requireOwnScript } from './browser-session.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
     /** Null for a caller without a token, where that is allowed. */
     apiToken: ApiToken | null
+  }
+  interface FastifyContextConfig {
+    /** True for a GET that changes something. */
+    changes?: boolean
   }
 }
 
@@ -22,18 +27,24 @@ const NOTE_USE_EVERY_MS = 60_000
 interface TokenOptions {
   scope: Scope
   anonymous?: (request: FastifyRequest) => boolean
+  /** True where the answer holds the token itself, which a session of a browser does not have. */
+  byHeaderAlone?: boolean
 }
 
 /**
- * Requires a token with `scope` (or `admin`) for all routes of `app`. Missing, unknown, expired and revoked tokens get
- * the same answer. Without a token header a call passes where `anonymous` returns true.
+ * Requires a token with `scope` (or `admin`) for all routes of `app`, in a header, else by the session of a browser.
+ * Missing, unknown, expired and revoked tokens get the same answer. Without any a call passes where `anonymous` returns
+ * true.
  */
 export function requireToken(app: FastifyInstance, deps: Deps, options: TokenOptions): void {
   app.decorateRequest('apiToken', null)
-  app.addHook('onRequest', async (request) => {
+  app.addHook('onRequest', async (request, reply) => {
     const presented = presentedToken(request)
-    if (presented === undefined && options.anonymous?.(request)) return
-    const token = await findToken(deps, presented)
+    const token =
+      presented === undefined && !options.byHeaderAlone
+        ? await tokenOfBrowser(deps, request, reply)
+        : await findToken(deps, presented)
+    if (!token && presented === undefined && options.anonymous?.(request)) return
     if (!token) throw apiError('token_missing_or_invalid')
     if (!allows(token, options.scope)) {
       throw apiError('insufficient_scope', { details: { scope: options.scope } })
@@ -74,8 +85,19 @@ export function presentedToken({ headers }: Pick<FastifyRequest, 'headers'>): st
   return Array.isArray(presented) ? presented.join() : presented
 }
 
+/** Finds the token of a browser's session. Its answers are for this browser alone. */
+async function tokenOfBrowser(deps: Deps, request: FastifyRequest, reply: FastifyReply): Promise<ApiToken | undefined> {
+  const { method, routeOptions } = request
+  const isRead = (method === 'GET' || method === 'HEAD') && !routeOptions.config.changes
+  const session = await findBrowserSession(deps, request, reply, isRead ? 'read' : 'change')
+  if (!session) return undefined
+  if (!isRead) requireOwnScript(request)
+  reply.header('cache-control', 'private, no-store')
+  return session.token
+}
+
 /** Looks the token up by its hash, which an attacker cannot steer: the time reveals nothing about existing tokens. */
-async function findToken(deps: Deps, presented = ''): Promise<ApiToken | undefined> {
+export async function findToken(deps: Deps, presented = ''): Promise<ApiToken | undefined> {
   const hash = hashToken(presented)
   const { bootstrapToken } = deps.config
   const isBootstrap = bootstrapToken !== undefined && timingSafeEqual(hash, hashToken(bootstrapToken))

@@ -3,6 +3,7 @@ import { jsonb } from '@services/common/database/pool'
 import type { Scope, TokenLimits } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { type Actor, recordAct } from '../audit/audit.ts'
+import { endSessionsOf } from './browser-sessions.store.ts'
 import { ALL_SCOPES } from './scopes.ts'
 import { hashToken, makeToken, prefixOf } from './token-format.ts'
 import {
@@ -43,13 +44,24 @@ export const changeTokenAs = (
     return changed
   })
 
-/** Revokes a token and records it. Undefined for one that is unknown or was revoked before. */
-export const revokeTokenAs = (deps: TokenDeps, by: Actor, id: string): Promise<ApiToken | undefined> =>
+/**
+ * Revokes a token, ends the sessions of browsers that stand for it, and records it. Undefined for a token that is
+ * unknown or was revoked before.
+ */
+export const revokeTokenAs = (
+  deps: TokenDeps,
+  by: Actor,
+  id: string,
+): Promise<(ApiToken & { sessions_ended: number }) | undefined> =>
   deps.db.transaction().execute(async (trx) => {
     const revoked = await revokeToken(trx, id, deps.now())
-    if (revoked)
-      await recordAct(deps, trx, by, { action: 'token_revoked', target: id, details: { name: revoked.name } })
-    return revoked
+    if (!revoked) return undefined
+    const sessions_ended = await endSessionsOf(trx, id)
+    await recordAct(deps, trx, by, {
+      ...{ action: 'token_revoked', target: id },
+      details: { name: revoked.name, sessions_ended },
+    })
+    return { ...revoked, sessions_ended }
   })
 
 /** Creates a token; `token` is in this answer and nowhere else. */

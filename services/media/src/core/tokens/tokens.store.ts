@@ -13,7 +13,7 @@ import type { DB, Scope, TokenLimits } from '../../db/tables.ts'
 
 export type ApiToken = Omit<Selectable<DB['api_tokens']>, 'hash'>
 
-const COLUMNS = [
+export const TOKEN_COLUMNS = [
   'id',
   'name',
   'prefix',
@@ -34,12 +34,17 @@ export function isLive(now: Date): Expression<SqlBool> {
 }
 
 export async function insertToken(db: Kysely<DB>, token: Insertable<DB['api_tokens']>): Promise<ApiToken> {
-  return db.insertInto('api_tokens').values(token).returning(COLUMNS).executeTakeFirstOrThrow()
+  return db.insertInto('api_tokens').values(token).returning(TOKEN_COLUMNS).executeTakeFirstOrThrow()
 }
 
 /** Returns undefined for a token that is unknown, expired or revoked. */
 export async function findLiveToken(db: Kysely<DB>, hash: Buffer, now: Date): Promise<ApiToken | undefined> {
-  return db.selectFrom('api_tokens').select(COLUMNS).where('hash', '=', hash).where(isLive(now)).executeTakeFirst()
+  return db
+    .selectFrom('api_tokens')
+    .select(TOKEN_COLUMNS)
+    .where('hash', '=', hash)
+    .where(isLive(now))
+    .executeTakeFirst()
 }
 
 /** Scopes and limits of a token; undefined for one that is unknown, expired or revoked. */
@@ -88,7 +93,7 @@ export async function recordTokenUse(db: Kysely<DB>, id: string, now: Date, stal
 }
 
 export async function listTokens(db: Kysely<DB>): Promise<ApiToken[]> {
-  return db.selectFrom('api_tokens').select(COLUMNS).orderBy('created_at').orderBy('id').execute()
+  return db.selectFrom('api_tokens').select(TOKEN_COLUMNS).orderBy('created_at').orderBy('id').execute()
 }
 
 export interface TokenChanges {
@@ -111,7 +116,7 @@ export async function updateToken(db: Kysely<DB>, id: string, changes: TokenChan
     })
     .where('id', '=', id)
     .where('revoked_at', 'is', null)
-    .returning(COLUMNS)
+    .returning(TOKEN_COLUMNS)
     .executeTakeFirst()
 }
 
@@ -122,7 +127,7 @@ export async function revokeToken(db: Kysely<DB>, id: string, now: Date): Promis
     .set({ revoked_at: now })
     .where('id', '=', id)
     .where('revoked_at', 'is', null)
-    .returning(COLUMNS)
+    .returning(TOKEN_COLUMNS)
     .executeTakeFirst()
 }
 

@@ -99,6 +99,7 @@ export const importRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
     url: '/media/import',
     // A HEAD must have no effect (RFC 9110 9.3.2).
     exposeHeadRoute: false,
+    config: { changes: true },
     schema: {
       ...tokenRoute('media', 'importMediaByQuery', 'The same as POST /media/import, with its fields in the query'),
       headers: AddHeaders,

@@ -31,7 +31,7 @@ const pageResponses = {
   451: PageOrError,
 }
 
-/** Pages for people: no token, no cookies, and only the scripts of assets/ and of the embed. */
+/** Pages for visitors: no token, no cookies, and only the scripts of assets/ and of the embed. */
 export const pageRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const { site, source, uploadNeedsToken } = deps.config
   const scriptUrl = `${site.baseUrl}/embed.js`

@@ -1,5 +1,5 @@
 // The form by which visitors report a clip. The answer to a report is the same for every clip, known or not, so that it
-// reveals nothing. There are no cookies: a form on the page of another site can do no more than its sender could.
+// reveals nothing. No cookie is read: a form on the page of another site can do no more than its sender could.
 // Tests: test/reports.test.ts, test/endpoints/report-endpoint.test.ts.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { ApiError } from '@services/common/errors'
@@ -17,6 +17,7 @@ import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { acceptsHtml } from '../../http/accepts-html.ts'
 import { errorResponses, HtmlPage, linkQuery, PageOrError } from '../../http/shapes.ts'
+import { acceptSmallForms } from '../../http/small-forms.ts'
 import { missingPage } from './clip-page.ts'
 import type { Page } from './document.ts'
 import { fileReport } from './file-report.ts'
@@ -45,11 +46,7 @@ export type WithId = { Params: { id: string }; Querystring: LinkQuery }
 
 export const reportRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const { site, limits } = deps.config
-  app.addContentTypeParser(
-    'application/x-www-form-urlencoded',
-    { parseAs: 'string', bodyLimit: MAX_BODY_BYTES },
-    async (_request: FastifyRequest, body: string) => Object.fromEntries(new URLSearchParams(body)),
-  )
+  acceptSmallForms(app, MAX_BODY_BYTES)
   const withId = { params: Type.Object({ id: Type.String() }), querystring: Type.Object(linkQuery) }
 
   app.get<WithId>(

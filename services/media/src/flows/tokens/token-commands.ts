@@ -62,7 +62,8 @@ const tokensRevoke = command({
   run: async ({ operands: [id = ''], json }) => {
     const token = isUuid(id) ? await onDatabase((deps) => revokeTokenAs(deps, byOperator(deps), id)) : undefined
     if (!token) throw new UsageError(`no token of this id is good: ${id}`)
-    printResult(json, toJson(token), `${token.id} (${token.name}) is revoked`)
+    const { sessions_ended: ended } = token
+    printResult(json, toJson(token), `${token.id} (${token.name}) is revoked; sessions of browsers ended: ${ended}`)
   },
 })
 
@@ -93,6 +94,6 @@ function toUsageLine({ id, name, stored, today, last_30_days: month }: TokenUsag
   return [id, `keeps ${kept}`, `today ${did(today)}`, `30 days ${did(month)}`, name].join('  ')
 }
 
-function toJson({ is_bootstrap: _hidden, ...token }: ApiToken) {
+function toJson<Token extends ApiToken>({ is_bootstrap: _hidden, ...token }: Token) {
   return token
 }

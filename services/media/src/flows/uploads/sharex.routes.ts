@@ -24,7 +24,7 @@ const SharexConfig = Type.Object({
 /** GET /sharex.sxcu: settings with which ShareX uploads under the caller's token. */
 export const sharexRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const { site } = deps.config
-  await addTokenRoutes(app, deps, { scope: 'write' }, async (part) => {
+  await addTokenRoutes(app, deps, { scope: 'write', byHeaderAlone: true }, async (part) => {
     part.get(
       '/sharex.sxcu',
       {
