@@ -23,6 +23,8 @@ create table {{prefix}}oauth_clients (
   contacts jsonb not null,
   backchannel_logout_uri text,
   backchannel_logout_session_required boolean not null,
+  frontchannel_logout_uri text,
+  frontchannel_logout_session_required boolean not null,
   dpop_bound_access_tokens boolean not null,
   require_pushed_authorization_requests boolean not null,
   -- Role of the client's own tokens (client_credentials).

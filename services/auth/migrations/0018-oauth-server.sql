@@ -8,7 +8,9 @@ alter table {{prefix}}sessions
   add column scopes jsonb,
   add column resources jsonb,
   -- Thumbprint of the key that its tokens are bound to (RFC 9449).
-  add column dpop_thumbprint text;
+  add column dpop_thumbprint text,
+  -- Session of the browser that approved the request; null: the account's own, and sessions of devices.
+  add column approved_by uuid;
 
 create table {{prefix}}oauth_authorizations (
   -- 32 random letters and digits; part of the request_uri of a pushed request.

@@ -185,6 +185,8 @@ interface SessionsTable {
   resources: JSONColumnType<string[] | null, unknown, unknown>
   /** Thumbprint of the key that its tokens are bound to (RFC 9449). */
   dpop_thumbprint: string | null
+  /** Session that approved the request of the application. */
+  approved_by: string | null
 }
 
 export type TokenPurpose =
@@ -472,6 +474,8 @@ interface OAuthClientsTable {
   contacts: JsonOf<string[]>
   backchannel_logout_uri: string | null
   backchannel_logout_session_required: boolean
+  frontchannel_logout_uri: string | null
+  frontchannel_logout_session_required: boolean
   dpop_bound_access_tokens: boolean
   require_pushed_authorization_requests: boolean
   role: string

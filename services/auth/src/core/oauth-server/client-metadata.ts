@@ -38,8 +38,12 @@ const MAX_RESOURCES = 10
 const ROLE = /^[\w:.-]{1,63}$/
 
 const ADDRESSES = [
-  ...(['client_uri', 'logo_uri', 'tos_uri', 'policy_uri', 'jwks_uri', 'backchannel_logout_uri'] as const),
+  ...(['client_uri', 'logo_uri', 'tos_uri', 'policy_uri', 'jwks_uri'] as const),
+  ...(['backchannel_logout_uri', 'frontchannel_logout_uri'] as const),
 ]
+
+/** Host that a Content-Security-Policy can name: a parser of URLs takes `;` and `*` too. */
+const PLAIN_HOST = /^[a-z0-9._-]{1,253}$/
 
 const DEFAULTS = {
   token_endpoint_auth_signing_alg: null,
@@ -57,6 +61,8 @@ const DEFAULTS = {
   contacts: [],
   backchannel_logout_uri: null,
   backchannel_logout_session_required: false,
+  frontchannel_logout_uri: null,
+  frontchannel_logout_session_required: false,
   dpop_bound_access_tokens: false,
   require_pushed_authorization_requests: false,
   role: 'service',
@@ -102,6 +108,7 @@ function checked(client: ClientMetadata): ClientMetadata {
     const fault = client[name] === null ? undefined : webFault(client[name])
     if (fault) throw invalid(`${name} ${fault}`)
   }
+  checkFrontChannel(client)
   checkContacts(client.contacts)
   checkScope(client.scope)
   checkRole(client.role)
@@ -143,6 +150,15 @@ function checkRedirects(member: string, addresses: readonly unknown[]): void {
     const fault = typeof address === 'string' ? redirectFault(address) : 'must be a text'
     if (fault) throw invalid(`invalid ${member} '${String(address).slice(0, 200)}': ${fault}`)
   }
+}
+
+/** A page may frame the application alone (OpenID Connect Front-Channel Logout 1.0, section 2). */
+function checkFrontChannel({ frontchannel_logout_uri: address, redirect_uris: redirects }: ClientMetadata): void {
+  if (address === null) return
+  const { hostname, origin } = new URL(address)
+  if (!PLAIN_HOST.test(hostname)) throw invalid('frontchannel_logout_uri must have a host of letters, digits, . and -')
+  if (redirects.some((redirect) => URL.canParse(redirect) && new URL(redirect).origin === origin)) return
+  throw invalid('frontchannel_logout_uri must have the scheme, host and port of a redirect address')
 }
 
 function checkContacts(contacts: readonly unknown[]): void {

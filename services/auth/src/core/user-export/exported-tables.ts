@@ -31,6 +31,7 @@ export const LISTS = {
     scopes: true,
     resources: true,
     dpop_thumbprint: 'hash of a key',
+    approved_by: true,
   },
   oauth_consents: {
     user_id: OWNER,

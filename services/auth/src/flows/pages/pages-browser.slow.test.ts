@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { type SecondUser, totpCode, withTotp } from '../../../test/second-factors.ts'
 import { codeIn, startTestService, type TestService } from '../../../test/service.ts'
 import { beginDevice } from '../../core/oauth-server/devices/begin-device.ts'
-import { begun, oauthSettings, registered } from '../oauth-server/testing/applications.ts'
+import { begun, newVerifier, oauthSettings, registered } from '../oauth-server/testing/applications.ts'
 import { accountPages } from './account/account-pages.ts'
 import { allPages } from './all-pages.http.ts'
 
@@ -47,7 +47,8 @@ describe('in a browser', { tags: 'chromium' }, () => {
     })
     await service.signedIn(ADA, PASSWORD)
     second = await withTotp(service)
-    clientId = (await registered(service, { redirect_uris: [target], client_name: 'Films' })).clientId
+    const frames = { token_endpoint_auth_method: 'none', frontchannel_logout_uri: target.replace('/done', '/out') }
+    clientId = (await registered(service, { redirect_uris: [target], client_name: 'Films', ...frames })).clientId
     await service.app.listen({ port: Number(new URL(auth).port), host: '127.0.0.1' })
     browser = await launchBrowser()
   })
@@ -342,12 +343,20 @@ describe('in a browser', { tags: 'chromium' }, () => {
     expect(complaints).toEqual([])
   })
 
-  test('an answer leads to the application, by a page without scripts, and a device has its answer', async () => {
+  test('without scripts an answer leads to the application, a sign-out notifies it, and a device has its answer', async () => {
     const { page, complaints } = await open({ javaScriptEnabled: false })
-    await toConsent(page)
+    const { verifier, challenge } = newVerifier()
+    await toConsent(page, { code_challenge: challenge })
     await press(page, 'Allow')
     await arrived(page)
     expect(page.url()).toMatch(/\/done\?code=[\w-]+&state=st&iss=https/)
+    const code = new URL(page.url()).searchParams.get('code') ?? ''
+    const form = { grant_type: 'authorization_code', client_id: clientId, code, code_verifier: verifier }
+    expect((await service.submit('/oauth/token', form)).status).toBe(200)
+    await page.goto(`${auth}/ui/sign-out`)
+    const notified = page.waitForResponse((response) => response.url().includes('/out?iss=https'))
+    await press(page, 'Sign out')
+    expect((await notified).status()).toBe(200)
     await page.context().clearCookies()
     await toDevice(page)
     await press(page, 'Allow')

@@ -1,6 +1,7 @@
 // /ui/sign-out: ends the session of this browser.
 import { html } from '@services/common/html'
 import { button } from '@services/common/pages/forms'
+import { framesOf, signOutApplications } from '../../core/oauth-server/logout/sign-out-applications.ts'
 import type { Page } from '../../http/hosted/answer-pages.ts'
 import type { BrowserCaller } from '../../http/hosted/browser-session.ts'
 import type { Visit } from '../../http/hosted/visit.ts'
@@ -29,16 +30,31 @@ export const signOutPage: Page = {
     })
   },
   async post(visit) {
-    const refusal = await endHere(visit, await visit.caller())
+    const { refusal, frames = [] } = await endHere(visit, await visit.caller())
     if (refusal) return visit.retry({ problem: visit.explain(refusal) })
-    return leaveSignedOut(visit, { location: visit.flow.redirect_to === undefined ? undefined : visit.target() })
+    return leaveSignedOut(visit, {
+      frames,
+      location: visit.flow.redirect_to === undefined ? undefined : visit.target(),
+    })
   },
 }
 
-/** Ends the session of this browser; returns a refusal, after which it goes on. */
-export async function endHere(visit: Visit, caller: BrowserCaller | undefined): Promise<Refusal | undefined> {
-  const answer = caller && (await visit.api('POST', '/logout?scope=local', undefined, { as: caller }))
-  if (answer && !answer.ok && !ENDED.includes(answer.status)) return answer
+/**
+ * Ends the session of this browser, and those of applications that belong to it. Returns addresses of frames that
+ * notify these, or a refusal, after which the session goes on.
+ */
+export async function endHere(
+  visit: Visit,
+  caller: BrowserCaller | undefined,
+): Promise<{ refusal?: Refusal; frames?: string[] }> {
+  if (!caller) {
+    visit.signedOut()
+    return {}
+  }
+  const frames = await framesOf(visit.deps, caller)
+  const answer = await visit.api('POST', '/logout?scope=local', undefined, { as: caller })
+  if (!answer.ok && !ENDED.includes(answer.status)) return { refusal: answer }
   visit.signedOut()
-  return undefined
+  await signOutApplications(visit.deps, visit.request.log, caller)
+  return { frames }
 }

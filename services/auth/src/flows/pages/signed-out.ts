@@ -8,22 +8,30 @@ import { signInWords } from '../../words/pages/sign-in.ts'
 
 interface Next {
   /** Address of an application; undefined: the sign-in. */
-  location: string | undefined
+  location?: string | undefined
   /** False where the user has not agreed to the address: the page names it and waits for a press. */
   isAgreed?: boolean
+  /** Addresses of frames that notify applications. */
+  frames: readonly string[]
+  news?: 'signed-out' | 'deleted'
 }
 
-/** Leads on from a session of this browser that has ended. */
-export function leaveSignedOut(visit: Visit, { location, isAgreed = true }: Next): Sent {
-  if (location === undefined) return visit.goTo('/ui/sign-in', { carry: { news: 'signed-out' } })
-  if (isAgreed) return visit.leave(location)
-  const { signOut, signedOut } = visit.words(signInWords)
-  const name = applicationName(visit.deps.config, location)
+/** Time for frames to load. Slower applications miss it, and a user waits no longer. */
+const FRAMES_SECONDS = 3
+
+/** Leads on from a session of this browser that has ended, by way of a page if that has frames or names an address. */
+export function leaveSignedOut(visit: Visit, { location, isAgreed = true, frames, news = 'signed-out' }: Next): Sent {
+  if (frames.length === 0 && isAgreed) {
+    return location === undefined ? visit.goTo('/ui/sign-in', { carry: { news } }) : visit.leave(location)
+  }
+  const words = visit.words(signInWords)
+  const next = location ?? visit.link('/ui/sign-in')
+  const { goOn } = visit.words(frameWords)
+  const label =
+    location === undefined ? words.title : fill(goOn, { name: applicationName(visit.deps.config, location) })
   return visit.show({
-    ...{ title: signOut, hidesAddress: true },
-    body: [
-      html`<p>${signedOut}</p>\n`,
-      html`<a href="${location}" class="button">${fill(visit.words(frameWords).goOn, { name })}</a>\n`,
-    ],
+    ...{ title: words.signOut, hidesAddress: true, frames },
+    head: isAgreed ? html`<meta http-equiv="refresh" content="${FRAMES_SECONDS};url=${next}">\n` : html``,
+    body: html`<p>${news === 'deleted' ? words.deleted : words.signedOut}</p>\n<a href="${next}" class="button">${label}</a>\n`,
   })
 }

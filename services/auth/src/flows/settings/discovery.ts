@@ -113,6 +113,8 @@ export function discoveryDocument(
     grant_types_supported: GRANT_TYPES.filter(
       (grant) => grant !== DEVICE_GRANT || names.includes('device_authorization_endpoint'),
     ),
+    // The frames are those of hosted pages.
+    ...(pages.enabled && { frontchannel_logout_supported: true, frontchannel_logout_session_supported: true }),
     ...(oauthServer.metadataDocuments && { client_id_metadata_document_supported: true }),
     ...Object.assign(
       {},

@@ -31,6 +31,8 @@ const members = {
   contacts: texts('Up to 10 addresses of people.'),
   backchannel_logout_uri: text('Address that gets a notice when a session ends.'),
   backchannel_logout_session_required: flag('Whether that notice names the session.'),
+  frontchannel_logout_uri: text('Address that a page of the sign-out frames, on the origin of a redirect address.'),
+  frontchannel_logout_session_required: flag('Whether that address needs issuer and session, which it always gets.'),
   dpop_bound_access_tokens: flag('Whether tokens are bound to a key of the client (RFC 9449).'),
   require_pushed_authorization_requests: flag('Whether authorization requests must be pushed (RFC 9126).'),
   role: text('Role of its own tokens (client_credentials), never one of AUTH_JWT_ADMIN_ROLES; `service` if absent.'),
@@ -75,6 +77,8 @@ export const ClientShape = Type.Object(
     ...{ scope: Text, client_name: Text, client_uri: Text, logo_uri: Text, tos_uri: Text, policy_uri: Text },
     backchannel_logout_uri: Text,
     backchannel_logout_session_required: Type.Boolean(),
+    frontchannel_logout_uri: Text,
+    frontchannel_logout_session_required: Type.Boolean(),
     dpop_bound_access_tokens: Type.Boolean(),
     require_pushed_authorization_requests: Type.Boolean(),
     role: Type.String(),
@@ -115,6 +119,7 @@ type NeededMember =
   | 'redirect_uris'
   | 'grant_types'
   | 'backchannel_logout_session_required'
+  | 'frontchannel_logout_session_required'
   | 'dpop_bound_access_tokens'
   | 'require_pushed_authorization_requests'
   | 'role'

@@ -43,7 +43,8 @@ export interface VisitedPage {
   path: string
 }
 
-export interface ShownVisit extends Pick<ShownPage, 'title' | 'scripts' | 'isWide' | 'hidesAddress'> {
+export interface ShownVisit
+  extends Pick<ShownPage, 'title' | 'scripts' | 'isWide' | 'hidesAddress' | 'head' | 'frames'> {
   body: HtmlValue
   /** Refusal, in words. */
   problem?: string | undefined

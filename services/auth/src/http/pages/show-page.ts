@@ -22,6 +22,8 @@ export interface ShownPage {
   isWide?: boolean
   /** True for a page whose own address is a secret, which links to this service must not reveal either. */
   hidesAddress?: boolean
+  /** Addresses of applications that the page loads out of sight. */
+  frames?: readonly string[]
   /** True for a page whose form leads to an application, which may redirect the browser to any origin. */
   postsElsewhere?: boolean
 }
@@ -35,26 +37,35 @@ export function showPage(
   config: Pick<Config, 'pages' | 'server'>,
   request: FastifyRequest,
   reply: FastifyReply,
-  { language, title, body, scripts = [], head, isWide = false, hidesAddress = false, postsElsewhere }: ShownPage,
+  { language, title, body, scripts = [], head, isWide = false, hidesAddress = false, ...page }: ShownPage,
 ): FastifyReply {
   const { name, logo, supportUrl } = config.pages
+  const { frames = [] } = page
+  const origins = [...new Set(frames.map((address) => new URL(address).origin))]
   const path = publicPath(request, config)
   const address = (asset: string) => `${path}${ASSETS_PATH}${pageAssets(config).address(asset)}`
   const icon = logo === undefined ? undefined : `${path}${LOGO_PATH}`
-  const frame = html`<header class="brand">${icon && html`<img src="${icon}" alt="">`}<span>${name}</span></header>
+  const inside = html`<header class="brand">${icon && html`<img src="${icon}" alt="">`}<span>${name}</span></header>
 <main${isWide && html` class="wide"`}>
 <h1>${title}</h1>
-${body}</main>
+${body}${frames.map(frame)}</main>
 <footer class="foot">${supportUrl && html`<a href="${supportUrl}">${frameWords[language].help}</a>`}</footer>`
   const document = strictDocument({
-    ...{ language, icon, head, body: frame, title: `${title} · ${name}` },
+    ...{ language, icon, head, body: inside, title: `${title} · ${name}` },
     styles: [...KIT_STYLES, 'brand.css'].map(address),
     scripts: scripts.map(address),
   })
   const headers = {
     ...PAGE_HEADERS,
     ...(hidesAddress && { 'referrer-policy': 'no-referrer' }),
-    ...(postsElsewhere && { 'content-security-policy': PAGE_POLICY.replace("form-action 'self'", 'form-action *') }),
+    ...(frames.length > 0 && { 'content-security-policy': `${PAGE_POLICY}; frame-src ${origins.join(' ')}` }),
+    ...(page.postsElsewhere && {
+      'content-security-policy': PAGE_POLICY.replace("form-action 'self'", 'form-action *'),
+    }),
   }
   return reply.headers(headers).type('text/html; charset=utf-8').send(document)
 }
+
+/** A frame out of sight, which cannot lead the page away. */
+const frame = (address: string) =>
+  html`<iframe src="${address}" hidden sandbox="allow-scripts allow-same-origin" referrerpolicy="no-referrer"></iframe>\n`

@@ -23,7 +23,8 @@ const OWN = ['client_type', 'role', 'introspects']
 
 const LISTS = ['redirect_uris', 'post_logout_redirect_uris', 'grant_types', 'contacts']
 const FLAGS = [
-  ...['backchannel_logout_session_required', 'dpop_bound_access_tokens', 'require_pushed_authorization_requests'],
+  ...['backchannel_logout_session_required', 'frontchannel_logout_session_required'],
+  ...['dpop_bound_access_tokens', 'require_pushed_authorization_requests'],
 ]
 
 /**

@@ -147,6 +147,8 @@ const openingQuery = (kind: CodeKind, singlePerUser: boolean, waits: boolean) =>
   const { table, hash, expiry, nonce, isOfRequest } = CODES[kind]
   const [codes, users, sessions] = [sql.table(table), sql.table('users'), sql.table('sessions')]
   const [codeHash, expiresAt] = [sql.ref(`request.${hash}`), sql.ref(`request.${expiry}`)]
+  // A device is another program than the browser: the end of the browser's session is no end of its sign-in.
+  const approvedBy = kind === 'device_code' ? sql`null::uuid` : sql`request.session_id`
   // The lists stand in subqueries: the planner would make a plan for each length otherwise.
   return sql<OpenedRow>`
     with presented as (
@@ -174,14 +176,15 @@ const openingQuery = (kind: CodeKind, singlePerUser: boolean, waits: boolean) =>
         presented.audit_id, request.user_id, request.client_id, request.scopes, request.resources, request.aal,
         request.authenticated_at, ${nonce} as nonce, least(approver.not_after, approver.created_at
           + make_interval(secs => ${input.timeboxSeconds}::double precision)) as not_after, approver.initial_aal,
-        approver.identity_id, approver.factor_id, approver.trusted_device_id,
+        approver.identity_id, approver.factor_id, approver.trusted_device_id, ${approvedBy} as approved_by,
         jsonb_build_array(jsonb_build_object('method', ${input.method}::text,
           'timestamp', floor(extract(epoch from request.authenticated_at)))) as amr
     ), opened as (
       insert into ${sessions} (id, user_id, oauth_client_id, scopes, resources, dpop_thumbprint, aal, initial_aal, amr,
-        identity_id, factor_id, trusted_device_id, not_after, refreshed_at, created_at, user_agent, ip)
+        identity_id, factor_id, trusted_device_id, approved_by, not_after, refreshed_at, created_at, user_agent, ip)
       select id, user_id, client_id, scopes, resources, thumbprint, aal, initial_aal, amr, identity_id, factor_id,
-        trusted_device_id, not_after, ${input.now}::timestamptz, ${input.now}::timestamptz, user_agent, ip from taken
+        trusted_device_id, approved_by, not_after, ${input.now}::timestamptz, ${input.now}::timestamptz, user_agent, ip
+      from taken
     ), audited as (
       insert into ${sql.table('audit_log_entries')} (id, payload, created_at, ip_address)
       select taken.audit_id, jsonb_strip_nulls(jsonb_build_object(

@@ -40,6 +40,7 @@ test('a new client is answered with defaults and a secret of 32 bytes, of which 
     response_types: ['code'],
     client_name: 'App',
     backchannel_logout_session_required: false,
+    frontchannel_logout_session_required: false,
     dpop_bound_access_tokens: false,
     require_pushed_authorization_requests: false,
     role: 'service',
@@ -76,6 +77,8 @@ test('every member of the metadata is kept and answered as given', async () => {
     contacts: ['ops@app.example'],
     backchannel_logout_uri: 'https://app.example/logout',
     backchannel_logout_session_required: true,
+    frontchannel_logout_uri: 'https://app.example/signed-out?a=b',
+    frontchannel_logout_session_required: true,
     dpop_bound_access_tokens: true,
     require_pushed_authorization_requests: true,
     role: 'billing',
@@ -188,6 +191,17 @@ describe('metadata', () => {
     ...['client_uri', 'logo_uri', 'tos_uri', 'policy_uri', 'jwks_uri', 'backchannel_logout_uri'].map(
       (name): [object, unknown] => [{ [name]: 'javascript:x' }, expect.stringContaining(`${name} must be a URL`)],
     ),
+    [{ frontchannel_logout_uri: 'javascript:x' }, expect.stringContaining('frontchannel_logout_uri must be a URL')],
+    ...['http://localhost', 'https://app.example:444', 'https://app.example.evil.example', 'https://a.app.example'].map(
+      (frontchannel_logout_uri): [object, string] => [
+        { frontchannel_logout_uri },
+        'frontchannel_logout_uri must have the scheme, host and port of a redirect address',
+      ],
+    ),
+    ...['https://*.example/', 'https://app.example;sandbox/'].map((address): [object, string] => [
+      { frontchannel_logout_uri: address, redirect_uris: [address] },
+      'frontchannel_logout_uri must have a host of letters, digits, . and -',
+    ]),
     [{ post_logout_redirect_uris: ['x'] }, "invalid post_logout_redirect_uri 'x': must have a scheme"],
     [{ contacts: [''] }, expect.stringContaining('contacts must be at most 10 texts')],
     [{ contacts: Array(11).fill('a@b.c') }, expect.stringContaining('contacts must be at most 10 texts')],

@@ -162,6 +162,8 @@ test('without hosted pages the session of the id_token ends, and the browser goe
     AUTH_OAUTH_SERVER_AUTHORIZATION_PATH: '/consent',
   })
   try {
+    const { body: discovery } = await plain.get('/.well-known/openid-configuration')
+    expect([discovery.backchannel_logout_supported, discovery.frontchannel_logout_supported]).toEqual([true, undefined])
     const id_token_hint = await user.idToken()
     const shown = await plain.get(user.logout({ id_token_hint }))
     expect([shown.status, shown.text]).toEqual([200, expect.stringContaining('You are signed out.')])

@@ -1,8 +1,10 @@
 // /ui/account/deletion: deletes the account (AUTH_SELF_DELETION_ENABLED).
 import { html } from '@services/common/html'
 import { button, checkbox } from '@services/common/pages/forms'
+import { framesOf } from '../../../core/oauth-server/logout/sign-out-applications.ts'
 import { leaveWords } from '../../../words/pages/account/leave.ts'
 import { accountWords } from '../../../words/pages/account/overview.ts'
+import { leaveSignedOut } from '../signed-out.ts'
 import { accountPage, type Own, refused, showAccount } from './account-page.ts'
 import { currentPassword, ownName } from './password.ts'
 
@@ -15,11 +17,12 @@ export const deletionPage = accountPage({
     const words = visit.words(leaveWords)
     if (visit.form.sure !== 'yes') return showDeletion(own, words.notSure)
     const { current_password } = visit.form
+    const frames = await framesOf(visit.deps, own.caller)
     const deleted = await own.api('DELETE', '/user', current_password ? { current_password } : {})
     if (!deleted.ok && deleted.code !== 'user_not_found')
       return refused(own, deleted, (problem) => showDeletion(own, problem))
     visit.signedOut()
-    return visit.goTo('/ui/sign-in', { carry: { news: 'deleted' } })
+    return leaveSignedOut(visit, { frames, news: 'deleted' })
   },
 })
 

@@ -5,6 +5,7 @@ import { button } from '@services/common/pages/forms'
 import { LOGOUT_PATH } from '../../../config/pages/page-paths.ts'
 import { publicIdOf } from '../../../core/oauth-server/find-client.ts'
 import { type LogoutRequest, readLogout } from '../../../core/oauth-server/logout/read-logout.ts'
+import { frameOf, MAX_FRAMES } from '../../../core/oauth-server/logout/sign-out-applications.ts'
 import { apiError } from '../../../errors.ts'
 import type { Page, Sent } from '../../../http/hosted/answer-pages.ts'
 import type { BrowserCaller } from '../../../http/hosted/browser-session.ts'
@@ -27,11 +28,15 @@ export const logoutPage: Page = {
     // A form without a valid proof comes here too, and ends nothing.
     const isProven = !visit.isPost && caller !== undefined && request.proven?.userId === caller.user.id
     if (caller && !isProven) return ask(visit, caller, request)
+    const { client, proven } = request
+    // Its own session has ended before (POST /oauth/logout).
+    const own = isProven && client && proven ? frameOf(visit.deps, client, proven.sessionId) : undefined
+    const frames = own === undefined ? [] : [own]
     // An attacker can register an application, and sign in there to get an id_token for a link.
-    return end(visit, caller, { ...request, isAgreed: isProven || request.client?.registration_type === 'manual' })
+    return end(visit, caller, { ...request, frames, isAgreed: isProven || client?.registration_type === 'manual' })
   },
   async post(visit) {
-    return end(visit, await visit.caller(), { ...(await read(visit)), isAgreed: true })
+    return end(visit, await visit.caller(), { ...(await read(visit)), frames: [], isAgreed: true })
   },
 }
 
@@ -40,12 +45,15 @@ function read(visit: Visit): Promise<LogoutRequest> {
   return readLogout(visit.deps, visit.isPost ? visit.form : visit.query)
 }
 
-type Ending = LogoutRequest & { isAgreed: boolean }
+type Ending = LogoutRequest & { isAgreed: boolean; frames: string[] }
 
 async function end(visit: Visit, caller: BrowserCaller | undefined, request: Ending): Promise<Sent> {
-  const refusal = await endHere(visit, caller)
+  const { refusal, frames = [] } = await endHere(visit, caller)
   if (refusal) return visit.show({ title: visit.words(signInWords).signOut, problem: visit.explain(refusal), body: '' })
-  return leaveSignedOut(visit, request)
+  return leaveSignedOut(visit, {
+    ...request,
+    frames: [...new Set([...request.frames, ...frames])].slice(0, MAX_FRAMES),
+  })
 }
 
 function ask(visit: Visit, { user }: BrowserCaller, { client, location }: LogoutRequest) {

@@ -80,7 +80,7 @@ function seen(answer: Answer): SeenPage {
     const [, inside] = pattern.exec(text) ?? []
     return inside === undefined ? undefined : plain(inside)
   }
-  const refresh = first(/http-equiv="refresh" content="0;url=([^"]*)"/)
+  const refresh = first(/http-equiv="refresh" content="\d+;url=([^"]*)"/)
   return {
     ...answer,
     title: first(/<h1>(.*?)<\/h1>/s) ?? '',

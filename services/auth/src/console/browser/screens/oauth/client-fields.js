@@ -53,6 +53,14 @@ export const addressFields = (client) => [
     ...{ name: 'backchannel_logout_session_required', label: 'Notices name the session', type: 'checkbox' },
     value: client.backchannel_logout_session_required,
   },
+  {
+    ...{ name: 'frontchannel_logout_uri', label: 'Frame of the sign-out', hint: 'On the origin of a sign-in address' },
+    value: client.frontchannel_logout_uri,
+  },
+  {
+    ...{ name: 'frontchannel_logout_session_required', label: 'The frame names the session', type: 'checkbox' },
+    value: client.frontchannel_logout_session_required,
+  },
 ]
 
 /** @param {Client} client @returns {Field[]} */

@@ -81,6 +81,8 @@ const addressesOf = (page, client) =>
       ['After a sign-out', linesOf(client.post_logout_redirect_uris)],
       ['Notices of ended sessions', client.backchannel_logout_uri],
       ['These name the session', client.backchannel_logout_session_required && 'yes'],
+      ['Frame of the sign-out', client.frontchannel_logout_uri],
+      ['It names the session', client.frontchannel_logout_session_required && 'yes'],
     ]),
     changeButton(page, client, 'Change the addresses', addressFields),
   )
