@@ -39,7 +39,7 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true })
 })
 
-/** The tests wait more than they work, so they run at once, and end what they started together. */
+/** Ends of all that the tests start. */
 const endings: (() => unknown)[] = []
 
 function killedAtTheEnd<Started extends Pick<ServiceProcess, 'child'>>(started: Started): Started {
@@ -63,7 +63,7 @@ async function startApi(settings: Record<string, string> = {}) {
   return { ...service, environment, isTranscoding, state }
 }
 
-test.concurrent('a stopped worker returns its clip to the queue and leaves nothing', async () => {
+test('a stopped worker returns its clip to the queue and leaves nothing', async () => {
   const api = await startApi()
   const worker = killedAtTheEnd(startWorkerProcess({ ...api.environment, ...endlessFfmpeg }))
   await api.upload(await clip('plain.mp4'), [], { prefer: 'respond-async' })
@@ -77,7 +77,7 @@ test.concurrent('a stopped worker returns its clip to the queue and leaves nothi
   expect(await api.isTranscoding()).toBe(false)
 })
 
-test.concurrent('a stopped service answers waiting requests, refuses unfinished ones, and exits cleanly', async () => {
+test('a stopped service answers waiting requests, refuses unfinished ones, and exits cleanly', async () => {
   const api = await startApi()
   const service = killedAtTheEnd(await startServe({ ...api.environment, MEDIA_WORKERS_ENABLED: 'false' }))
   const body = new FormData()
@@ -100,7 +100,7 @@ test.concurrent('a stopped service answers waiting requests, refuses unfinished 
   expect((await api.listFiles()).filter(isTemporary)).toEqual([])
 })
 
-test.concurrent('a process without workers removes the leftovers of a killed one', async () => {
+test('a process without workers removes the leftovers of a killed one', async () => {
   const { environment, blobsDir } = await startApi()
   const left = join(blobsDir, 'work', '000000000000_1_0123abcd4567cdef')
   // Young enough to be left by the sweep at the start.
@@ -132,7 +132,7 @@ test('a stalled download ends within the grace period of `docker stop`', async (
   stalled.destroy()
 })
 
-test.concurrent('memory does not grow with the file; the largest one passes, one byte more does not', async () => {
+test('memory does not grow with the file; the largest one passes, one byte more does not', async () => {
   const api = await startApi()
   const service = killedAtTheEnd(await startServe({ ...api.environment, MEDIA_WORKERS_ENABLED: 'false' }))
   const uploadOf = async (bytes: number) => {
@@ -199,26 +199,28 @@ test('a disk that refuses to be written is 503 with Retry-After, for uploads and
   expect(await api.countRows()).toEqual({ clips: 0, sources: 0 })
 })
 
-test.each(['MEDIA_FFMPEG_PATH', 'MEDIA_FFPROBE_PATH', 'MEDIA_YTDLP_PATH'])(
-  'a start whose %s is missing or cannot be executed names the variable and exits with 78',
-  async (variable) => {
-    const { environment } = await startApi()
-    const [missing, interpreter, locked] = ['missing', 'interpreter', `${variable}-locked`].map((name) =>
-      join(directory, name),
-    ) as [string, string, string]
+// ffmpeg and ffprobe are started by the same code, and yt-dlp by code of its own.
+test.for([
+  ['MEDIA_FFMPEG_PATH', 'missing'],
+  ['MEDIA_FFPROBE_PATH', 'locked'],
+  ['MEDIA_YTDLP_PATH', 'missing'],
+  ['MEDIA_YTDLP_PATH', 'locked'],
+] as const)('a start whose %s is %s names the variable and exits with 78', async ([variable, how]) => {
+  const path = join(directory, `${variable}-${how}`)
+  if (how === 'locked') {
     // The service makes a file of its own executable: EACCES remains because of the interpreter.
+    const interpreter = join(directory, 'interpreter')
     await writeFile(interpreter, '', { mode: 0o644 })
-    await writeFile(locked, `#!${interpreter}\n`, { mode: 0o644 })
-    for (const [path, problem] of [
-      [missing, ''],
-      [locked, 'EACCES'],
-    ] as const) {
-      const { code, output } = await runStart({ ...environment, [variable]: path })
-      expect(output).toMatch(new RegExp(`${variable}: .*${path}.*${problem}`))
-      expect(code).toBe(78)
-    }
-  },
-)
+    await writeFile(path, `#!${interpreter}\n`, { mode: 0o644 })
+  }
+  idle ??= startApi()
+  const { code, output } = await runStart({ ...(await idle).environment, [variable]: path })
+  expect(output).toMatch(new RegExp(`${variable}: .*${path}.*${how === 'locked' ? 'EACCES' : ''}`))
+  expect(code).toBe(78)
+})
+
+/** Database of the starts that fail. */
+let idle: ReturnType<typeof startApi> | undefined
 
 /** Two pixels. */
 const GIF = 'R0lGODlhAgABAIAAAP///wAAACH5BAAKAAAALAAAAAACAAEAAAICDAoAOw=='
@@ -233,7 +235,7 @@ async function hasProcess(name: string, directory: string): Promise<boolean> {
 async function runStart(settings: Record<string, string>): Promise<{ code: number; output: string }> {
   const options = { cwd: join(import.meta.dirname, '..'), env: { ...process.env, ...settings, MEDIA_PORT: '0' } }
   const started = run(process.execPath, [...startFlags, programOf('media', 'main')], options)
-  return started.then(
+  return killedAtTheEnd(started).then(
     ({ stdout, stderr }) => ({ code: 0, output: stdout + stderr }),
     ({ code, stdout, stderr }: { code: number; stdout: string; stderr: string }) => ({ code, output: stdout + stderr }),
   )

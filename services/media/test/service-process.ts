@@ -27,16 +27,16 @@ export async function startServe(
 ): Promise<ServiceProcess> {
   const listening = { MEDIA_HOST: '127.0.0.1', MEDIA_PORT: '0', MEDIA_LOG_LEVEL: 'info' }
   const started = run([programOf('media', 'main')], { ...settings, ...listening }, limits)
-  let output = ''
-  started.child.stdout?.on('data', (chunk) => {
-    output = (output + chunk).slice(-10_000)
+  const url = await new Promise<string>((resolve, reject) => {
+    let output = ''
+    started.child.stdout?.on('data', (chunk) => {
+      output = (output + chunk).slice(-10_000)
+      const [, found] = /listening at (http:[^"]+)"/.exec(output) ?? []
+      if (found) resolve(found)
+    })
+    started.child.once('exit', () => reject(new Error(`the service did not start: ${output}`)))
   })
-  const url = () => /listening at (http:[^"]+)"/.exec(output)?.[1]
-  await eventually(() => url() !== undefined, true).catch((error) => {
-    started.child.kill('SIGKILL')
-    throw new Error(`the service did not start: ${output}`, { cause: error })
-  })
-  return { ...started, url: url() as string }
+  return { ...started, url }
 }
 
 /** `worker` in a process of its own. */

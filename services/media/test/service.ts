@@ -86,6 +86,7 @@ export const settingsOf = (databaseUrl: string, blobsDir: string): Record<string
 function directSettingsOf(databaseUrl: string, blobsDir: string): Record<string, string> {
   return {
     PATH: process.env.PATH ?? '',
+    NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? '',
     MEDIA_BASE_URL: BASE_URL,
     MEDIA_FILES_BASE_URL: FILES_BASE_URL,
     MEDIA_DATABASE_URL: databaseUrl,
