@@ -21,7 +21,8 @@ const FRAMES_SECONDS = 3
 
 /** Leads on from a session of this browser that has ended, by way of a page if that has frames or names an address. */
 export function leaveSignedOut(visit: Visit, { location, isAgreed = true, frames, news = 'signed-out' }: Next): Sent {
-  if (frames.length === 0 && isAgreed) {
+  const goesOn = isAgreed || location === undefined
+  if (frames.length === 0 && goesOn) {
     return location === undefined ? visit.goTo('/ui/sign-in', { carry: { news } }) : visit.leave(location)
   }
   const words = visit.words(signInWords)
@@ -31,7 +32,7 @@ export function leaveSignedOut(visit: Visit, { location, isAgreed = true, frames
     location === undefined ? words.title : fill(goOn, { name: applicationName(visit.deps.config, location) })
   return visit.show({
     ...{ title: words.signOut, hidesAddress: true, frames },
-    head: isAgreed ? html`<meta http-equiv="refresh" content="${FRAMES_SECONDS};url=${next}">\n` : html``,
+    head: goesOn ? html`<meta http-equiv="refresh" content="${FRAMES_SECONDS};url=${next}">\n` : html``,
     body: html`<p>${news === 'deleted' ? words.deleted : words.signedOut}</p>\n<a href="${next}" class="button">${label}</a>\n`,
   })
 }
