@@ -64,6 +64,15 @@ test('the console has the sign-in of the hosted pages, and no port that another 
   expect([review({}), review({ AUTH_CONSOLE_REQUIRE_MFA: 'false', AUTH_MFA_REQUIRED_FOR: 'admins' })]).toEqual([[], []])
 })
 
+test('tokens of applications that no scope binds are to review', () => {
+  const review = (full: string) => {
+    const oauth = { AUTH_OAUTH_SERVER_ENABLED: 'true', AUTH_OAUTH_SERVER_FULL_USER_TOKENS: full }
+    const { config } = readConfig({ ...REQUIRED, ...oauth, AUTH_HOSTED_PAGES_ENABLED: 'true' })
+    return settingsToReview(config).filter((line) => line.startsWith('AUTH_OAUTH_SERVER_FULL_USER_TOKENS'))
+  }
+  expect([review('true').length, review('false')]).toEqual([1, []])
+})
+
 test('every variable of the specification is read', () => {
   const named = `SITE_URL URI_ALLOW_LIST OPERATOR_TOKEN DISABLE_SIGNUP EXTERNAL_EMAIL_ENABLED EXTERNAL_PHONE_ENABLED
     RATE_LIMIT_HEADER RATE_LIMIT_EMAIL_SENT PASSWORD_MIN_LENGTH PASSWORD_REQUIRED_CHARACTERS

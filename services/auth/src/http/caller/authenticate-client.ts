@@ -57,13 +57,14 @@ export const countingUnknown =
   (): Promise<void> =>
     limits.byAddress(request, 'registration')
 
-/** Counts a client that registered itself, or is public; others send the requests of all their users. */
+/** Counts a client that registered itself, or is public; others send the requests of all their users. Documents count before. */
 export async function limitUnvouched(
   { limits }: Pick<Deps, 'limits'>,
   request: FastifyRequest,
   { client_type: type, registration_type: origin }: OAuthClient,
 ): Promise<void> {
-  if (type === 'public' || origin !== 'manual') await limits.byAddress(request, 'oauthToken')
+  if (origin === 'metadata_document') return
+  if (type === 'public' || origin === 'dynamic') await limits.byAddress(request, 'oauthToken')
 }
 
 /** Counts a failure of `authenticate` against the address of the request. */

@@ -261,6 +261,20 @@ test('an address names three times as many unknown documents as it may register 
   await limited.close()
 })
 
+test('a client with a known document counts once per request, before a document that is due is requested', async () => {
+  const limited = await service.with({ AUTH_RATE_LIMIT_HEADER: 'x-client', AUTH_RATE_LIMIT_TOKEN_REFRESH: '2' })
+  answer = { headers: { 'cache-control': 'max-age=60' } }
+  await found()
+  const statuses = []
+  for (const seconds of [60, 0, 60]) {
+    service.clock.advance({ seconds })
+    const form = { client_id: address, token: 'x' }
+    statuses.push((await limited.submit('/oauth/revoke', form, { 'x-client': '192.0.2.3' })).status)
+  }
+  expect([statuses, fetches]).toEqual([[200, 200, 429], 2])
+  await limited.close()
+})
+
 test('a request of a document reaches its user, who sees the host that vouches for it', async () => {
   const { auth } = await service.signedIn()
   answer = { change: { client_name: 'Bank' } }

@@ -1,4 +1,4 @@
-import { type Kysely, sql } from 'kysely'
+import { type Kysely, sql, type Transaction } from 'kysely'
 import { deleteSessions } from '../../../db/ended-sessions.store.ts'
 import type { DB } from '../../../db/tables.ts'
 import { noteChange, type SessionEnd } from '../../../db/watched-users.ts'
@@ -19,6 +19,12 @@ export async function findRightsOfSession(
 ): Promise<{ scopes: string[]; resources: string[] } | undefined> {
   const found = await db.selectFrom('sessions').select(['scopes', 'resources']).where('id', '=', id).executeTakeFirst()
   return found?.scopes && found.resources ? { scopes: found.scopes, resources: found.resources } : undefined
+}
+
+/** Ends the sessions of all applications of a user, whose row is locked. */
+export async function endSessionsOfApplications(trx: Transaction<DB>, userId: string, reason: SessionEnd) {
+  await noteChange(trx, { userId, sessionsEnd: reason })
+  await deleteSessions(trx, sql`user_id = ${userId} and oauth_client_id is not null`)
 }
 
 /** Users whose sessions one transaction ends. */

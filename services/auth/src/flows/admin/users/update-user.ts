@@ -14,6 +14,7 @@ import {
   requireOtherWayIn,
 } from '../../../core/identities/remove-address.ts'
 import type { WaysInDeps } from '../../../core/identities/ways-in.ts'
+import { endSessionsOfApplications } from '../../../core/oauth-server/tokens/client-sessions.store.ts'
 import { requireStrongPassword } from '../../../core/passwords/require-strong-password.ts'
 import { endSessions } from '../../../core/sessions/end-sessions.store.ts'
 import { endDevices } from '../../../core/trusted-devices/trusted-devices.store.ts'
@@ -113,7 +114,10 @@ export async function updateUser(
     if (isVouchedFor || change !== asked || addresses.some(({ value }) => value)) {
       await endTokens(trx, userId, 'all', now)
     } else if (checked.bannedUntil) await endTokens(trx, userId, 'changes', now)
-    if (checked.bannedUntil) await endDevices(trx, userId)
+    if (checked.bannedUntil) {
+      await endDevices(trx, userId)
+      await endSessionsOfApplications(trx, userId, 'ended_by_admin')
+    }
     await changeMetadata(change)
     const updated = (await findUserById(trx, userId)) as User
     // Only the metadata of this request: an account with too much of the rest must stay changeable, to ban it for one.

@@ -35,6 +35,14 @@ test("an administrator sees what a user has agreed to, and withdraws it: the cli
   )
   const clientSessions = async () =>
     (await pool.query('select user_id, oauth_client_id from sessions where oauth_client_id is not null')).rows
+  const theirSessions = [
+    await service.get('/user/sessions', user.auth),
+    await service.get(`/admin/users/${user.userId}/sessions`, service.admin),
+  ]
+  for (const { body } of theirSessions) {
+    const clients = body.map((session: { client?: object }) => session.client)
+    expect(new Set(clients)).toEqual(new Set([{ id: clientId, name: 'Reports' }, { id: kept, name: 'App' }, undefined]))
+  }
 
   expect((await withdraw(user.userId, clientId)).status).toBe(204)
   expect((await list(user.userId)).map((grant: { client: object }) => grant.client)).toMatchObject([{ id: kept }])

@@ -55,6 +55,12 @@ const WAYS: Record<string, (user: SignedIn & { sessionId: string; clientId: stri
   'the user ends it in the list': ({ auth, sessionId }) => service.delete(`/user/sessions/${sessionId}`, auth),
   'an administrator ends all sessions': ({ userId }) =>
     service.delete(`/admin/users/${userId}/sessions`, service.admin),
+  'the user is banned': ({ userId }) => service.put(`/admin/users/${userId}`, { ban_duration: '1h' }, service.admin),
+  'the user withdraws the grant': async ({ userId, clientId, auth }) => {
+    const consent = 'insert into oauth_consents (user_id, client_id, scopes, resources, created_at, updated_at)'
+    await service.deps.pool.query(`${consent} values ($1, $2, '[]', '[]', now(), now())`, [userId, clientId])
+    await service.delete(`/user/oauth/grants?client_id=${clientId}`, auth)
+  },
   'the user is deleted': ({ userId }) => service.delete(`/admin/users/${userId}`, service.admin),
   'the application is deleted': ({ clientId }) => service.delete(`/admin/oauth/clients/${clientId}`, service.admin),
   'the application is forgotten': async ({ clientId }) => {
@@ -67,7 +73,9 @@ const WAYS: Record<string, (user: SignedIn & { sessionId: string; clientId: stri
 test.each(Object.keys(WAYS))('when %s, the application gets one logout token, with session and user', async (way) => {
   const user = await signedIn()
   await WAYS[way]?.(user)
-  await Promise.all([sendNotices(service.deps), sendNotices(service.deps)])
+  // Slots of administrators' requests are not for addresses of strangers.
+  const deps = { ...service.deps, egress: { ...service.deps.egress, fetch: () => expect.fail('wrong slots') } }
+  await Promise.all([sendNotices(deps), sendNotices(deps)])
   await sendNotices(service.deps)
   expect(receiver.received.length).toBe(1)
   const [sent] = receiver.received

@@ -196,7 +196,7 @@ test('a replaced secret and a deleted client are refused at once', async () => {
   expect(await asked({ client_id: open.id })).toEqual(unknown)
 })
 
-test('failures count against the address', async () => {
+test('failures count against the address, and requests of clients that registered themselves', async () => {
   const header = { AUTH_RATE_LIMIT_HEADER: 'x-client-ip', AUTH_RATE_LIMIT_TOKEN_REFRESH: '3' }
   const limited = await service.with(header)
   const statuses: number[] = []
@@ -207,6 +207,12 @@ test('failures count against the address', async () => {
   expect(statuses).toEqual([401, 401, 401, 429])
   const other = { ...basic.basic, 'x-client-ip': '192.0.2.1' }
   expect(shown(await limited.submit('/oauth/revoke', { token: 'unknown' }, other))).toEqual(known)
+  const own = await registered(service)
+  await service.deps.pool.query(`update oauth_clients set registration_type = 'dynamic' where id = $1`, [own.id])
+  const headers = { ...own.basic, 'x-client-ip': '192.0.2.2' }
+  for (const path of ['/oauth/revoke', '/oauth/introspect', '/oauth/token', '/oauth/token'])
+    statuses.push((await limited.submit(path, { token: 'unknown', grant_type: 'refresh_token' }, headers)).status)
+  expect(statuses.slice(4)).toEqual([200, 200, 400, 429])
   await limited.close()
 })
 

@@ -182,8 +182,11 @@ describe('at an endpoint of this service', () => {
     expect(await read(token, await at(token, { htm: 'POST' }))).toMatchObject(refused)
   })
 
-  test('a token without a key is refused by the scheme of bound ones', async () => {
+  test('a token without a key is refused by the scheme of bound ones, and its proof is not stored', async () => {
+    const stored = async () => (await service.deps.pool.query('select count(*) from used_oauth_proofs')).rows
+    const before = await stored()
     expect(await read(user.accessToken, await at(user.accessToken))).toMatchObject(refused)
+    expect(await stored()).toEqual(before)
     expect((await read(user.accessToken, {}, 'Bearer')).status).toBe(200)
   })
 })

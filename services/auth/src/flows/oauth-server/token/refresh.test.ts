@@ -2,6 +2,8 @@
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type SignedIn, startTestService, type TestService } from '../../../../test/service.ts'
+import { renewBySignIn } from '../../../core/sessions/end-session.ts'
+import { releaseAddress } from '../../../core/users/registrants.store.ts'
 import { failure, registered, shown, type TestClient } from '../testing/clients.ts'
 import { refresh, tokensOf } from '../testing/codes.ts'
 
@@ -193,6 +195,26 @@ describe('a session of an application ends', () => {
   })
 })
 
+test('where one session is valid, that of an application replaces neither a session nor a change of the user', async () => {
+  const single = await service.with({ AUTH_SESSIONS_SINGLE_PER_USER: 'true' })
+  const [email, password, next] = ['held@example.com', 'correct horse', 'next@example.com']
+  const { userId, ...signedIn } = await single.signedIn(email, password)
+  const sessionId = String(decodeJwt(signedIn.accessToken).session_id)
+  service.clock.advance({ seconds: 1 })
+  await tokensOf(single, client, { userId, ...signedIn })
+  service.clock.advance({ seconds: 1 })
+  const newer = await single.post('/token?grant_type=password', { email, password })
+  const newerId = String(decodeJwt(newer.body.access_token).session_id)
+  expect(await renewBySignIn(single.deps, { userId, sessionId, newerId })).toEqual({ aal: 'aal1' })
+  const unproven = `update users set email_confirmed_at = null, email_vouched = false, phone = '4917098',
+    phone_confirmed_at = now(), email_change = $2, email_change_session_id = $3 where id = $1`
+  await service.deps.pool.query(unproven, [userId, next, sessionId])
+  await releaseAddress(single.deps, service.deps.db, { channel: 'email', value: email }, 'authenticated')
+  const { rows } = await service.deps.pool.query('select email, email_change from users where id = $1', [userId])
+  expect(rows).toEqual([{ email: null, email_change: next }])
+  await single.close()
+})
+
 test('where one session is valid, an application and its user do not replace each other', async () => {
   const single = await service.with({ AUTH_SESSIONS_SINGLE_PER_USER: 'true' })
   const signedIn = await single.signedIn()
@@ -212,10 +234,15 @@ test('where one session is valid, an application and its user do not replace eac
   await single.close()
 })
 
-test('a limit of sessions ends those of applications', async () => {
+test('a session of an application ends with the limit of the one that approved it', async () => {
   const limited = await service.with({ AUTH_SESSIONS_TIMEBOX: '1h' })
-  const { refresh_token: token } = await tokensOf(limited, client, await limited.signedIn())
-  service.clock.advance({ seconds: 3601 })
-  expect(shown(await refresh(limited, client, token))).toEqual(refusedGrant)
+  const approver = await limited.signedIn()
+  service.clock.advance({ seconds: 1800 })
+  const { refresh_token: token } = await tokensOf(limited, client, approver)
+  service.clock.advance({ seconds: 1799 })
+  const { status, body } = await refresh(limited, client, token)
+  expect(status).toBe(200)
+  service.clock.advance({ seconds: 2 })
+  expect(shown(await refresh(limited, client, body.refresh_token))).toEqual(refusedGrant)
   await limited.close()
 })

@@ -11,6 +11,7 @@ const test = base.extend<object & { service: TestService }>({
       ...(await oauthSettings()),
       AUTH_HOSTED_PAGES_ENABLED: 'true',
       AUTH_OAUTH_SERVER_AUTHORIZATION_PATH: '',
+      AUTH_OAUTH_SERVER_RESOURCES: 'https://api.example/films',
       AUTH_OAUTH_SERVER_SCOPES: JSON.stringify([
         { name: 'films', description: 'Play films', descriptions: { de: 'Filme abspielen' } },
       ]),
@@ -36,11 +37,12 @@ test('a signed-out user signs in first, sees application, scopes and host, and g
   service,
 }) => {
   const { ask, open, signIn, press, email } = await asked(service, { scope: 'email films', state: 's 1' })
-  const entry = await open(await ask({ login_hint: email }))
+  const resource = 'https://api.example/films'
+  const entry = await open(await ask({ login_hint: email, resource }))
   expect([entry.title, entry.forms[0]?.fields.address]).toEqual(['Sign in', email])
   const page = await signIn(entry)
   expect(page.title).toBe('Allow access?')
-  for (const text of ['Reports &lt;b&gt;', email, 'See your email address', 'Play films', 'app.example']) {
+  for (const text of ['Reports &lt;b&gt;', email, 'See your email address', 'Play films', 'app.example', resource]) {
     expect(page.text).toContain(text)
   }
   const left = await press(page, { answer: 'allow' })
