@@ -57,7 +57,10 @@ export const countingUnknown =
   (): Promise<void> =>
     limits.byAddress(request, 'registration')
 
-/** Counts a client that registered itself, or is public; others send the requests of all their users. Documents count before. */
+/**
+ * Counts a client that registered itself, or is public; others send the requests of all their users. A document counted
+ * before.
+ */
 export async function limitUnvouched(
   { limits }: Pick<Deps, 'limits'>,
   request: FastifyRequest,
