@@ -47,7 +47,8 @@ function hostFault(address: string): string | undefined {
 export function isRegisteredRedirect(registered: readonly string[], address: string): boolean {
   if (registered.includes(address)) return true
   const given = withoutPort(address)
-  return given !== undefined && registered.some((each) => withoutPort(each) === given)
+  // Pages read it as a URL, which a port above 65535 is not.
+  return given !== undefined && URL.canParse(address) && registered.some((each) => withoutPort(each) === given)
 }
 
 /** A loopback address without its port; undefined for any other. */

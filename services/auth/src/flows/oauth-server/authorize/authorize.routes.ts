@@ -31,7 +31,7 @@ import { answerByRedirect, type PageAnswer } from '../../../http/pages/answer-by
 import { acceptLanguageOf } from '../../../http/pages/mail-context.ts'
 import type { Redirection } from '../../../http/pages/send-to.ts'
 import { oauthError } from '../../../oauth-errors.ts'
-import { postingPage } from './posting-page.ts'
+import { postingPage, pressPage } from './posting-page.ts'
 
 const parameter = (description: string) =>
   Type.Optional(
@@ -84,8 +84,9 @@ export const oauthAuthorizeRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = a
         try {
           return { location: withQuery(consentPage(deps.config), { authorization_id: await store() }), status }
         } catch (error) {
-          if (!(error instanceof ApiError) || !isPosted(parameters, target)) throw error
-          return refusalPage(deps, request, target, parameters, error)
+          const page = error instanceof ApiError && refusalPage(deps, request, target, parameters, error)
+          if (!page) throw error
+          return page
         }
       },
       failed: refuse,
@@ -191,14 +192,25 @@ const refusalOf = (deps: Deps, given: GivenParameters, error: ApiError) =>
 const refusalAddress = (deps: Deps, { redirectUri }: RequestTarget, given: GivenParameters, error: ApiError) =>
   withQuery(redirectUri, refusalOf(deps, given, error))
 
+/**
+ * Page for an answer that no redirect brings: one that is posted, or one to an application that registered itself. To
+ * that leads a press alone, because an attacker's address would make this service an open redirect (RFC 9700, 4.11.2).
+ */
 function refusalPage(
   deps: Deps,
   request: FastifyRequest,
-  { redirectUri }: RequestTarget,
+  target: RequestTarget,
   given: GivenParameters,
   error: ApiError,
-): PageAnswer {
-  return { page: postingPage(deps.config, acceptLanguageOf(request), redirectUri, refusalOf(deps, given, error)) }
+): PageAnswer | undefined {
+  const isVouched = target.client.registration_type === 'manual'
+  const language = acceptLanguageOf(request)
+  if (isPosted(given, target)) {
+    const page = postingPage(deps.config, language, target.redirectUri, refusalOf(deps, given, error))
+    return { page: isVouched ? page : { ...page, scripts: [] } }
+  }
+  if (isVouched) return undefined
+  return { page: pressPage(deps.config, language, refusalAddress(deps, target, given, error)) }
 }
 
 function isPosted(given: GivenParameters, { redirectUri }: RequestTarget): boolean {

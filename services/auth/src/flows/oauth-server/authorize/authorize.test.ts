@@ -175,6 +175,17 @@ describe('later faults go back to the application, with its state and the issuer
   })
 })
 
+test('to an application that registered itself a fault leads by a press alone', async () => {
+  const { clientId: stranger } = await registered(service)
+  await service.deps.pool.query(`update oauth_clients set registration_type = 'dynamic' where id = $1`, [stranger])
+  for (const response_mode of ['query', 'form_post']) {
+    const { status, headers, text } = await service.get(authorizePath(stranger, { scope: 'x', response_mode }))
+    expect([status, headers.location]).toEqual([200, undefined])
+    expect(text).toMatch(/(href|action)="https:\/\/app\.example\/callback/)
+    expect(text).not.toMatch(/http-equiv="refresh"|<script/)
+  }
+})
+
 describe('scopes', () => {
   const scopesOf = async (client: object, parameters: Parameters) => {
     const { clientId } = await registered(service, client)
@@ -201,6 +212,7 @@ describe('an address on loopback', () => {
     ['http://127.0.0.1:49152/cb/', 400],
     ['http://127.0.0.1:49152@evil.example/cb', 400],
     ['http://127.0.0.1:/cb', 400],
+    ['http://127.0.0.1:65536/cb', 400],
     ['https://127.0.0.1:49152/cb', 400],
     ['http://localhost:49152/cb', 400],
   ])('%s answers %i', async (redirect_uri, status) => {

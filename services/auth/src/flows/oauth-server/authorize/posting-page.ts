@@ -7,6 +7,18 @@ import type { ShownPage } from '../../../http/pages/show-page.ts'
 import { fill } from '../../../words/language.ts'
 import { frameWords } from '../../../words/pages/frame.ts'
 
+/** A page that leads to the application by a press alone. */
+export function pressPage(
+  config: Pick<Config, 'pages' | 'siteUrl'>,
+  acceptLanguage: string | undefined,
+  location: string,
+): ShownPage {
+  const language = pageLanguage(config, { acceptLanguage })
+  const { failed: title, goOn } = frameWords[language]
+  const label = fill(goOn, { name: applicationName(config, location) })
+  return { language, title, hidesAddress: true, body: html`<a href="${location}" class="button">${label}</a>\n` }
+}
+
 /** A page that posts an answer to the application at once, or by its button (OAuth 2.0 Form Post Response Mode). */
 export function postingPage(
   config: Pick<Config, 'pages' | 'siteUrl'>,
