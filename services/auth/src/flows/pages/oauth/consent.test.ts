@@ -133,6 +133,17 @@ test('a request with acr_values=aal2 leads a user without a second factor to one
   expect(rows).toEqual([{ status: 'pending' }])
 })
 
+test('a request that wants a new sign-in belongs to the account of it, not to the earlier one', async ({ service }) => {
+  const { ask, open, signIn, press } = await asked(service)
+  await signIn(await open(await ask()))
+  service.clock.advance({ seconds: 60 })
+  const entry = await open(await ask({ max_age: '30' }))
+  expect(entry.title).toBe('Sign in')
+  const other = await visitor(service)
+  const page = await press(await press(entry, { address: other.email }), { password: 'correct horse' })
+  expect([page.title, page.text]).toEqual(['Allow access?', expect.stringContaining(other.email)])
+})
+
 test('a form of another page approves nothing', async ({ service }) => {
   const { ask, open, signIn, press } = await asked(service)
   const page = await signIn(await open(await ask()))

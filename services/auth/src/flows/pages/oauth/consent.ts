@@ -36,14 +36,14 @@ export const consentPage: Page = {
       const { deps, request } = visit
       const silent = await answerSilently(deps, request.log, caller, idOf(visit))
       if (silent !== undefined) return visit.leave(silent)
-      return (await leadToProof(visit, caller)) ?? showRequest(visit, caller as BrowserCaller)
+      return onceProven(visit, caller, showRequest)
     }),
   post: (visit) =>
     unlessGone(visit, async () => {
       const caller = await visit.caller()
       if (!caller) return visit.toSignIn()
       if (visit.form.answer === undefined) return changeUser(visit, caller)
-      return (await leadToProof(visit, caller)) ?? answer(visit, caller)
+      return onceProven(visit, caller, answer)
     }),
 }
 
@@ -63,8 +63,15 @@ async function unlessGone(visit: Visit, handle: () => Promise<Sent>): Promise<Se
   }
 }
 
-/** Leads to the sign-in or to the proof that the request demands, and back, before the request has an owner. */
-async function leadToProof(visit: Visit, caller: BrowserCaller | undefined): Promise<Sent | undefined> {
+/**
+ * Leads to the sign-in or to the proof that the request demands, and back, before the request has an owner. It takes
+ * the next step itself: to await a reply is to wait for its end, and gives nothing.
+ */
+async function onceProven(
+  visit: Visit,
+  caller: BrowserCaller | undefined,
+  goOn: (visit: Visit, caller: BrowserCaller) => Promise<Sent>,
+): Promise<Sent> {
   const { deps } = visit
   const request = await findPending(deps.db, idOf(visit), deps.now())
   const next = { next: CONSENT_PATH }
@@ -79,7 +86,7 @@ async function leadToProof(visit: Visit, caller: BrowserCaller | undefined): Pro
     return visit.goTo('/ui/sign-in', { query: { ...next, prompt: 'login' }, carry })
   }
   // No page proves more than a second factor.
-  if (demand !== 'insufficient_aal' || caller.session.aal !== 'aal1') return undefined
+  if (demand !== 'insufficient_aal' || caller.session.aal !== 'aal1') return goOn(visit, caller)
   return hasVerifiedFactor(caller.user) ? visit.goTo('/ui/factor', { query: next }) : visit.toSetUp(CONSENT_PATH)
 }
 
