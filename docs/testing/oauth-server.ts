@@ -1,6 +1,7 @@
 // An auth whose OAuth server is enabled, for the guides about it.
 import { onTestFinished, vi } from 'vitest'
 import { findFreePort } from '../../packages/common/src/dev/dev-ports.ts'
+import { openPage, send } from '../../services/auth/src/flows/pages/testing/pages.ts'
 import { adminBy } from './jwt.ts'
 import type { Shell } from './shell.ts'
 
@@ -70,6 +71,30 @@ export async function agree(location: string | URL, session: { authorization: st
     body: JSON.stringify({ action: 'approve' }),
   })
   return ((await answer.json()) as { redirect_url: string }).redirect_url
+}
+
+/** Enters the code of a device on its page and agrees, as a browser without scripts does. The user has signed in before. */
+export async function connectDevice(page: string, code: string, email: string): Promise<void> {
+  const origin = new URL(page).origin
+  const cookies = new Map<string, string>()
+  const call = async (path: string, body?: URLSearchParams) => {
+    const headers = { cookie: [...cookies].map((pair) => pair.join('=')).join('; ') }
+    const method = body ? 'POST' : 'GET'
+    const answer = await fetch(new URL(path, origin), { method, headers, redirect: 'manual', ...(body && { body }) })
+    for (const each of answer.headers.getSetCookie()) {
+      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(each) ?? []
+      cookies.set(name, value)
+    }
+    const location = answer.headers.get('location')?.replace(origin, '')
+    return { status: answer.status, body: undefined, text: await answer.text(), headers: { location } }
+  }
+  const door = {
+    get: (path: string) => call(path),
+    submit: (path: string, form: Record<string, string>) => call(path, new URLSearchParams(form)),
+  }
+  const asked = await send(door, await openPage(door, page.replace(origin, '')), { address: email })
+  const entry = await send(door, asked, { password: PASSWORD })
+  await send(door, await send(door, entry, { code }), { answer: 'allow' })
 }
 
 /** Sets variables that the code of a guide reads when it is imported, until the test ends. */
