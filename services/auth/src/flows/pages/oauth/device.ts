@@ -90,7 +90,7 @@ async function showDevice(visit: Visit, { user }: BrowserCaller, { device, clien
       html`<p>${fill(asks, { client: application, name: name ?? '' })} ${words.may}</p>\n`,
       await scopeList(visit, device.scopes),
       resourceLine(visit, device.resources),
-      html`<ul class="rows">${facts.map(([label, value]) => html`<li><span>${label}</span>${value}</li>\n`)}</ul>\n`,
+      html`<ul class="rows">${facts.map(([label, value]) => html`<li class="row"><span>${label}</span> ${value}</li>\n`)}</ul>\n`,
       html`<p>${words.warning}</p>\n`,
       answerForm(visit, { user_code: shownUserCode(device.user_code) }),
     ],
