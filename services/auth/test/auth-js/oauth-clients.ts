@@ -21,7 +21,11 @@ test('admin.oauth registers, lists, changes and deletes clients, and renews a se
   expect(listed).toMatchObject({ error: null, data: { clients: [{}], total: 2, nextPage: null, lastPage: 2 } })
   expect((await oauth.listClients()).data.clients).toContainEqual(client)
 
+  // The library's own suite has a logo of http.
   const change = { client_name: 'Monthly', redirect_uris: ['https://monthly.example/callback'] }
+  expect(await oauth.updateClient(client.client_id, { logo_uri: 'http://monthly.example/logo' })).toMatchObject({
+    ...{ error: null, data: { client_name: 'Reports', logo_uri: 'http://monthly.example/logo' } },
+  })
   expect(await oauth.updateClient(client.client_id, change)).toMatchObject({ error: null, data: change })
   const renewed = await oauth.regenerateClientSecret(client.client_id)
   expect(renewed.data?.client_secret).toMatch(/^[\w-]{43}$/)

@@ -60,6 +60,9 @@ const common = {
   AUTH_RATE_LIMIT_EMAIL_SENT: '1000000',
   AUTH_RATE_LIMIT_VERIFY: '1000000',
   AUTH_RATE_LIMIT_TOKEN_REFRESH: '1000000',
+  // Suites register clients, and send no users to the page.
+  AUTH_OAUTH_SERVER_ENABLED: 'true',
+  AUTH_OAUTH_SERVER_AUTHORIZATION_PATH: '/consent',
   // The suites sign up with `password`, and with six letters.
   AUTH_PASSWORD_MIN_LENGTH: '6',
   AUTH_PASSWORD_REFUSE_GUESSABLE: 'false',

@@ -3,7 +3,7 @@
 import type { OAuthClient } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
 import { requireKeys, SIGNING_ALGS } from './client-keys.ts'
-import { redirectFault, webFault } from './redirect-uris.ts'
+import { pageFault, redirectFault, webFault } from './redirect-uris.ts'
 import { resourceFault } from './resources.ts'
 
 export const GRANT_TYPES = [
@@ -37,10 +37,11 @@ const MAX_RESOURCES = 10
 /** Length of a role of PostgreSQL, which row-level rules may switch to. */
 const ROLE = /^[\w:.-]{1,63}$/
 
-const ADDRESSES = [
-  ...(['client_uri', 'logo_uri', 'tos_uri', 'policy_uri', 'jwks_uri'] as const),
-  ...(['backchannel_logout_uri', 'frontchannel_logout_uri'] as const),
-]
+/** Addresses that pages may show, and that this service does not ask. */
+const SHOWN_ADDRESSES = ['client_uri', 'logo_uri', 'tos_uri', 'policy_uri'] as const
+
+/** Addresses that this service asks, or that its pages load. */
+const ASKED_ADDRESSES = ['jwks_uri', 'backchannel_logout_uri', 'frontchannel_logout_uri'] as const
 
 /** Host that a Content-Security-Policy can name: a parser of URLs takes `;` and `*` too. */
 const PLAIN_HOST = /^[a-z0-9._-]{1,253}$/
@@ -104,16 +105,19 @@ function checked(client: ClientMetadata): ClientMetadata {
   checkRedirects('redirect_uri', client.redirect_uris)
   checkRedirects('post_logout_redirect_uri', client.post_logout_redirect_uris)
   checkLength('client_name', client.client_name, MAX_NAME)
-  for (const name of ADDRESSES) {
-    const fault = client[name] === null ? undefined : webFault(client[name])
-    if (fault) throw invalid(`${name} ${fault}`)
-  }
+  for (const name of SHOWN_ADDRESSES) checkAddress(name, client[name], pageFault)
+  for (const name of ASKED_ADDRESSES) checkAddress(name, client[name], webFault)
   checkFrontChannel(client)
   checkContacts(client.contacts)
   checkScope(client.scope)
   checkRole(client.role)
   checkIntrospects(client)
   return client
+}
+
+function checkAddress(name: string, address: string | null, faultOf: typeof webFault): void {
+  const fault = address === null ? undefined : faultOf(address)
+  if (fault) throw invalid(`${name} ${fault}`)
 }
 
 function checkGrants({ client_type: type, grant_types: grants, redirect_uris: redirects }: ClientMetadata): void {

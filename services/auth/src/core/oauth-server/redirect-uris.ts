@@ -21,8 +21,11 @@ export function redirectFault(address: string): string | undefined {
   return 'must have a host, or a private-use scheme with a dot'
 }
 
-/** Describes what is wrong with an address of a page or endpoint; undefined for https, and for http on loopback. */
-export const webFault = (address: string): string | undefined => textFault(address) ?? hostFault(address)
+/** Describes what is wrong with an address that people may open; undefined for https and http. */
+export const pageFault = (address: string): string | undefined => textFault(address) ?? hostFault(address)
+
+/** Describes what is wrong with the address of an endpoint; undefined for https, and for http on loopback. */
+export const webFault = (address: string): string | undefined => pageFault(address) ?? transportFault(address)
 
 /** The parser of URLs would drop or rewrite the characters refused here, so that two texts were one address. */
 export function textFault(address: string): string | undefined {
@@ -33,11 +36,14 @@ export function textFault(address: string): string | undefined {
 
 function hostFault(address: string): string | undefined {
   if (!/^https?:\/\/[^/]/i.test(address) || !URL.canParse(address)) return 'must be a URL of https or http with a host'
-  const { protocol, hostname, username, password } = new URL(address)
-  if (username !== '' || password !== '') return 'must not have a user name or password'
-  if (protocol === 'http:' && !LOOPBACK.includes(hostname))
-    return 'must be https, or http on localhost, 127.0.0.1 or ::1'
-  return undefined
+  const { username, password } = new URL(address)
+  return username !== '' || password !== '' ? 'must not have a user name or password' : undefined
+}
+
+function transportFault(address: string): string | undefined {
+  const { protocol, hostname } = new URL(address)
+  if (protocol === 'https:' || LOOPBACK.includes(hostname)) return undefined
+  return 'must be https, or http on localhost, 127.0.0.1 or ::1'
 }
 
 /**

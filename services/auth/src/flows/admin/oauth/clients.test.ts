@@ -71,7 +71,7 @@ test('every member of the metadata is kept and answered as given', async () => {
     scope: 'openid users:read',
     client_name: 'Ünï 😀',
     client_uri: 'https://app.example',
-    logo_uri: 'https://app.example/logo.png',
+    logo_uri: 'http://app.example/logo.png',
     tos_uri: 'https://app.example/tos',
     policy_uri: 'https://app.example/privacy',
     contacts: ['ops@app.example'],
@@ -201,6 +201,10 @@ describe('metadata', () => {
     ...['https://*.example/', 'https://app.example;sandbox/'].map((address): [object, string] => [
       { frontchannel_logout_uri: address, redirect_uris: [address] },
       'frontchannel_logout_uri must have a host of letters, digits, . and -',
+    ]),
+    ...['jwks_uri', 'backchannel_logout_uri'].map((name): [object, unknown] => [
+      { [name]: 'http://app.example' },
+      expect.stringContaining(`${name} must be https`),
     ]),
     [{ post_logout_redirect_uris: ['x'] }, "invalid post_logout_redirect_uri 'x': must have a scheme"],
     [{ contacts: [''] }, expect.stringContaining('contacts must be at most 10 texts')],
