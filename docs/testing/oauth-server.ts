@@ -73,7 +73,7 @@ export async function agree(location: string | URL, session: { authorization: st
   return ((await answer.json()) as { redirect_url: string }).redirect_url
 }
 
-/** Enters the code of a device on its page and agrees, as a browser without scripts does. The user has signed in before. */
+/** Enters the code of a device on its page and agrees, as a browser without scripts does. The user exists. */
 export async function connectDevice(page: string, code: string, email: string): Promise<void> {
   const origin = new URL(page).origin
   const cookies = new Map<string, string>()
