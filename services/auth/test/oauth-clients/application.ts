@@ -38,7 +38,8 @@ export const startOAuthServer = async (settings: Record<string, string> = {}, ma
 
 export interface Application {
   id: string
-  secret: string | undefined
+  /** Empty for a public client. */
+  secret: string
   /** Headers by which a confidential client authenticates with its secret. */
   headers: Record<string, string>
   /** Fields of a token request by which a public client names itself. */
@@ -51,8 +52,8 @@ export async function application(service: TestService, client: object = {}): Pr
   const basic = Buffer.from(`${id}:${secret}`).toString('base64')
   return {
     ...{ id, secret },
-    headers: secret === undefined ? {} : { authorization: `Basic ${basic}` },
-    fields: secret === undefined ? { client_id: id } : {},
+    headers: secret === '' ? {} : { authorization: `Basic ${basic}` },
+    fields: secret === '' ? { client_id: id } : {},
   }
 }
 

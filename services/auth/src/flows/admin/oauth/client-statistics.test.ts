@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { createDatabase, startTestService, type TestService } from '../../../../test/service.ts'
 import { DAY_MS } from '../../../core/statistics/statistics.ts'
 import { deleteExpired } from '../../../housekeeping.ts'
-import { registered } from '../../oauth-server/testing/clients.ts'
+import { registered } from '../../oauth-server/testing/applications.ts'
 import { askForTokens, exchange, refresh, tokensOf } from '../../oauth-server/testing/codes.ts'
 
 const SETTINGS = {
@@ -29,11 +29,11 @@ test('sign-ins of a client are counted by day and grant, survive a restart, and 
   const settings = { ...SETTINGS, AUTH_DATABASE_URL: database.url }
   const service = await startTestService(settings)
   const { clock } = service
-  const [client, { id: other }] = [await clientOf(service), await clientOf(service)]
-  const { id } = client
+  const [client, { clientId: other }] = [await clientOf(service), await clientOf(service)]
+  const { clientId: id } = client
   const user = await service.signedIn()
   await tokensOf(service, client, user)
-  const { refresh_token: token } = await tokensOf(service, client, user, { scopes: ['email', 'offline_access'] })
+  const { refresh_token: token } = await tokensOf(service, client, user, { scope: 'email offline_access' })
   expect((await refresh(service, client, token)).status).toBe(200)
   expect((await exchange(service, client, 'no code')).status).toBe(400)
   const machine = { grant_type: 'client_credentials', scope: 'users:read' }
@@ -58,7 +58,7 @@ test('sign-ins of a client are counted by day and grant, survive a restart, and 
 test('an unknown client, a wrong id and a wrong number of days are refused', async () => {
   const service = await startTestService(SETTINGS)
   onTestFinished(() => service.close())
-  const { id } = await clientOf(service)
+  const { clientId: id } = await clientOf(service)
   expect(await read(service, service.deps.newId())).toMatchObject({ body: { error_code: 'oauth_client_not_found' } })
   expect(await read(service, 'x')).toMatchObject({ status: 400, body: { msg: 'invalid client_id format' } })
   expect((await read(service, id, '?days=397')).status).toBe(400)

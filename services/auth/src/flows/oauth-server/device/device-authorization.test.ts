@@ -4,7 +4,8 @@ import { startTestService, type TestService } from '../../../../test/service.ts'
 import { DEVICE_GRANT, pollDevice } from '../../../core/oauth-server/devices/redeem-device-code.ts'
 import { hashLinkToken } from '../../../core/one-time-tokens/one-time-token.ts'
 import { visitor } from '../../pages/oauth/testing/visitor.ts'
-import { failure, registered } from '../testing/clients.ts'
+import { registered } from '../testing/applications.ts'
+import { failure } from '../testing/clients.ts'
 
 let service: TestService
 beforeAll(async () => {
@@ -16,7 +17,7 @@ const begin = (form: Record<string, string>, headers = {}) =>
   service.submit('/oauth/device_authorization', form, headers)
 
 test('a device gets a code for its user and one for itself, of which the database has the hash alone', async () => {
-  const { id } = await registered(service, { client_type: 'public', grant_types: [DEVICE_GRANT] })
+  const { clientId: id } = await registered(service, { client_type: 'public', grant_types: [DEVICE_GRANT] })
   const { status, body, headers } = await begin({ client_id: id, scope: 'email' })
   expect([status, headers['cache-control'], body]).toEqual([
     200,
@@ -34,17 +35,17 @@ test('a device gets a code for its user and one for itself, of which the databas
 })
 
 test('a client without the grant, a scope beyond its own and an unknown client are refused', async () => {
-  const { id } = await registered(service, { client_type: 'public' })
+  const { clientId: id } = await registered(service, { client_type: 'public' })
   expect(await begin({ client_id: id })).toMatchObject(failure(400, 'unauthorized_client'))
   const device = await registered(service, { client_type: 'public', grant_types: [DEVICE_GRANT], scope: 'email' })
-  expect(await begin({ client_id: device.id, scope: 'phone' })).toMatchObject(failure(400, 'invalid_scope'))
+  expect(await begin({ client_id: device.clientId, scope: 'phone' })).toMatchObject(failure(400, 'invalid_scope'))
   expect(await begin({ client_id: '3f2504e0-4f89-41d3-9a0c-0305e82c3301' })).toMatchObject(
     failure(401, 'invalid_client'),
   )
 })
 
 test('a device that asks too early has to wait longer, and one whose code has expired begins anew', async () => {
-  const { id } = await registered(service, { client_type: 'public', grant_types: [DEVICE_GRANT] })
+  const { clientId: id } = await registered(service, { client_type: 'public', grant_types: [DEVICE_GRANT] })
   const { body } = await begin({ client_id: id, scope: 'email' })
   const poll = async (seconds: number) => {
     service.clock.advance({ seconds })
@@ -55,7 +56,7 @@ test('a device that asks too early has to wait longer, and one whose code has ex
   const [pending, early] = ['authorization_pending', 'slow_down']
   expect(answers).toEqual([pending, early, early, pending, 'expired_token'])
   const other = await registered(service, { client_type: 'public', grant_types: [DEVICE_GRANT] })
-  const wrong = pollDevice(service.deps, { id: other.id }, hashLinkToken(body.device_code))
+  const wrong = pollDevice(service.deps, { id: other.clientId }, hashLinkToken(body.device_code))
   await expect(wrong).rejects.toMatchObject({ code: 'invalid_grant' })
 })
 
@@ -64,7 +65,10 @@ const poll = (clientId: string, code: string, at: TestService = service) =>
 
 /** A device whose user gives an answer. */
 async function answered(answer: 'allow' | 'deny') {
-  const { id } = await registered(service, { client_type: 'public', grant_types: [DEVICE_GRANT, 'refresh_token'] })
+  const { clientId: id } = await registered(service, {
+    client_type: 'public',
+    grant_types: [DEVICE_GRANT, 'refresh_token'],
+  })
   const { body } = await begin({ client_id: id, scope: 'email offline_access' })
   expect(await poll(id, body.device_code)).toMatchObject(failure(400, 'authorization_pending'))
   const user = await visitor(service)

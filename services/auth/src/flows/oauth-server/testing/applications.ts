@@ -4,6 +4,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { exportJWK, generateKeyPair } from 'jose'
 import { expect } from 'vitest'
 import { queryOf, type TestService } from '../../../../test/service.ts'
+import { basicOf, type TestClient } from './clients.ts'
 
 export const CALLBACK = 'https://app.example/callback'
 
@@ -14,15 +15,16 @@ export async function oauthSettings(): Promise<Record<string, string>> {
   return { AUTH_OAUTH_SERVER_ENABLED: 'true', AUTH_JWT_KEYS: JSON.stringify({ keys: [key] }) }
 }
 
-/** Registers an application; its id and secret. */
-export async function registered(service: TestService, client: object = {}) {
+/** Registers an application. */
+export async function registered(service: TestService, client: object = {}): Promise<TestClient> {
   const { status, body } = await service.post(
     '/admin/oauth/clients',
     { redirect_uris: [CALLBACK], client_name: 'App', ...client },
     service.admin,
   )
   expect(status, JSON.stringify(body)).toBe(201)
-  return { clientId: String(body.client_id), secret: body.client_secret as string | undefined }
+  const { client_id: clientId, client_secret: secret = '' } = body
+  return { clientId, secret, basic: basicOf(clientId, secret) }
 }
 
 export function newVerifier() {

@@ -3,7 +3,8 @@ import { randomUUID } from 'node:crypto'
 import { type CryptoKey, exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startTestService, type TestService } from '../../../../test/service.ts'
-import { basicOf, failure, registered, shown, type TestClient } from '../testing/clients.ts'
+import { registered } from '../testing/applications.ts'
+import { basicOf, failure, shown, type TestClient } from '../testing/clients.ts'
 
 const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 const UNKNOWN = '3f2504e0-4f89-41d3-9a0c-0305e82c3301'
@@ -33,7 +34,13 @@ const unknown = failure(401, 'invalid_client', 'Client authentication failed')
 
 async function assertion(claims: object = {}, { alg = 'ES256', key }: { alg?: string; key?: CryptoKey } = {}) {
   const now = Math.floor(service.clock.now().getTime() / 1000)
-  const usual = { iss: keyed.id, sub: keyed.id, aud: 'https://auth.example', jti: randomUUID(), exp: now + 60 }
+  const usual = {
+    iss: keyed.clientId,
+    sub: keyed.clientId,
+    aud: 'https://auth.example',
+    jti: randomUUID(),
+    exp: now + 60,
+  }
   const text = await new SignJWT({ ...usual, ...claims })
     .setProtectedHeader({ alg })
     .sign(key ?? (await keys).privateKey)
@@ -42,28 +49,28 @@ async function assertion(claims: object = {}, { alg = 'ES256', key }: { alg?: st
 
 test('each registered method is accepted, in a form and in JSON', async () => {
   expect(await asked({}, basic.basic)).toEqual(known)
-  expect(await asked({ client_id: post.id, client_secret: post.secret })).toEqual(known)
-  expect(await asked({ client_id: open.id })).toEqual(known)
+  expect(await asked({ client_id: post.clientId, client_secret: post.secret })).toEqual(known)
+  expect(await asked({ client_id: open.clientId })).toEqual(known)
   expect(await asked(await assertion())).toEqual(known)
-  expect(shown(await service.post('/oauth/revoke', { token: 'unknown', client_id: open.id }))).toEqual(known)
+  expect(shown(await service.post('/oauth/revoke', { token: 'unknown', client_id: open.clientId }))).toEqual(known)
 })
 
 test('id and secret of a Basic header are decoded as forms are', async () => {
-  const { authorization } = basicOf(basic.id.replaceAll('-', '%2D'), basic.secret)
+  const { authorization } = basicOf(basic.clientId.replaceAll('-', '%2D'), basic.secret)
   expect(Buffer.from(authorization.slice(6), 'base64').toString()).toContain('%252D')
-  const encoded = Buffer.from(`${basic.id.replaceAll('-', '%2D')}:${basic.secret}`).toString('base64')
+  const encoded = Buffer.from(`${basic.clientId.replaceAll('-', '%2D')}:${basic.secret}`).toString('base64')
   expect(await asked({}, { authorization: `Basic ${encoded}` })).toEqual(known)
   expect(await asked({}, { authorization: `basic ${encoded}` })).toEqual(known)
 })
 
 test('an unknown client is refused as a wrong secret is, and Basic is named only where it may help', async () => {
-  for (const authorization of [basicOf(basic.id, 'wrong'), basicOf(UNKNOWN, basic.secret), basicOf('x', 'y')]) {
+  for (const authorization of [basicOf(basic.clientId, 'wrong'), basicOf(UNKNOWN, basic.secret), basicOf('x', 'y')]) {
     const answer = await ask({}, authorization)
     expect(shown(answer)).toEqual(unknown)
     expect(answer.headers).toMatchObject({ 'www-authenticate': 'Basic realm="oauth"', 'cache-control': 'no-store' })
   }
   const wrong: Record<string, string>[] = [
-    { client_id: post.id, client_secret: 'wrong' },
+    { client_id: post.clientId, client_secret: 'wrong' },
     { client_id: UNKNOWN, client_secret: post.secret },
     { client_id: UNKNOWN },
     { client_id: 'x' },
@@ -91,21 +98,21 @@ test('a client proves itself by its registered method alone', async () => {
       'invalid_client',
       `invalid authentication method: client is registered for '${registeredFor}' but '${used}' was used`,
     )
-  expect(await asked({ client_id: basic.id, client_secret: basic.secret })).toEqual(
+  expect(await asked({ client_id: basic.clientId, client_secret: basic.secret })).toEqual(
     wrong('client_secret_basic', 'client_secret_post'),
   )
   expect(await asked({}, post.basic)).toEqual(wrong('client_secret_post', 'client_secret_basic'))
-  expect(await asked({ client_id: basic.id })).toEqual(wrong('client_secret_basic', 'none'))
-  expect(await asked({ client_id: open.id, client_secret: 'x' })).toEqual(wrong('none', 'client_secret_post'))
-  expect(await asked({ client_id: keyed.id })).toEqual(wrong('private_key_jwt', 'none'))
+  expect(await asked({ client_id: basic.clientId })).toEqual(wrong('client_secret_basic', 'none'))
+  expect(await asked({ client_id: open.clientId, client_secret: 'x' })).toEqual(wrong('none', 'client_secret_post'))
+  expect(await asked({ client_id: keyed.clientId })).toEqual(wrong('private_key_jwt', 'none'))
 })
 
 test('a request by two methods is refused, and one that names two clients', async () => {
   const twice = failure(400, 'invalid_request', 'A client must authenticate by one method')
-  expect(await asked({ client_id: basic.id, client_secret: basic.secret }, basic.basic)).toEqual(twice)
+  expect(await asked({ client_id: basic.clientId, client_secret: basic.secret }, basic.basic)).toEqual(twice)
   expect(await asked({ ...(await assertion()), client_secret: 'x' })).toEqual(twice)
-  expect(await asked({ client_id: post.id }, basic.basic)).toEqual(unknown)
-  expect(await asked({ client_id: open.id, ...(await assertion()) })).toEqual(
+  expect(await asked({ client_id: post.clientId }, basic.basic)).toEqual(unknown)
+  expect(await asked({ client_id: open.clientId, ...(await assertion()) })).toEqual(
     failure(401, 'invalid_client', expect.stringContaining("registered for 'none'")),
   )
 })
@@ -116,14 +123,14 @@ test('a parameter twice, NUL and more than 64 KiB are refused', async () => {
     service.app
       .inject({ method: 'POST', url: '/oauth/revoke', headers: { ...form, host: 'auth.example' }, payload })
       .then(({ statusCode, json }) => ({ status: statusCode, body: json() }))
-  expect(await send(`token=a&token=b&client_id=${open.id}`)).toEqual(
+  expect(await send(`token=a&token=b&client_id=${open.clientId}`)).toEqual(
     failure(400, 'invalid_request', 'A parameter must not stand twice'),
   )
-  expect(await send(`token=a%00&client_id=${open.id}`)).toEqual(
+  expect(await send(`token=a%00&client_id=${open.clientId}`)).toEqual(
     failure(400, 'invalid_request', 'A parameter must not contain NUL'),
   )
-  expect(await send(`client_id=${open.id}&token=${'x'.repeat(65_536)}`)).toEqual(failure(413, 'invalid_request'))
-  const long = { client_id: open.id, token: 'x'.repeat(65_536) }
+  expect(await send(`client_id=${open.clientId}&token=${'x'.repeat(65_536)}`)).toEqual(failure(413, 'invalid_request'))
+  const long = { client_id: open.clientId, token: 'x'.repeat(65_536) }
   expect(shown(await service.post('/oauth/revoke', long))).toEqual(failure(413, 'invalid_request'))
 })
 
@@ -155,14 +162,16 @@ describe('an assertion of private_key_jwt', () => {
     ['another audience', () => ({ aud: 'https://other.example' })],
     ['another audience beside ours', () => ({ aud: ['https://auth.example', 'https://other.example'] })],
     ['another issuer', () => ({ iss: 'https://other.example' })],
-    ['another subject', () => ({ sub: basic.id })],
+    ['another subject', () => ({ sub: basic.clientId })],
     ['no id', () => ({ jti: undefined })],
     ['no end', () => ({ exp: undefined })],
     ['an end in the past', () => ({ exp: seconds() - 60 })],
     ['a beginning in the future', () => ({ nbf: seconds() + 60 })],
     ['an end in more than five minutes', () => ({ exp: seconds() + 400 })],
   ])('with %s is refused', async (_, claims) => {
-    expect(await asked({ client_id: keyed.id, ...(await assertion(claims())) })).toEqual(failure(401, 'invalid_client'))
+    expect(await asked({ client_id: keyed.clientId, ...(await assertion(claims())) })).toEqual(
+      failure(401, 'invalid_client'),
+    )
   })
 
   test('by another key, without a signature or of no form is refused', async () => {
@@ -171,7 +180,7 @@ describe('an assertion of private_key_jwt', () => {
     const { client_assertion: signed = '' } = await assertion()
     const none = `${Buffer.from('{"alg":"none"}').toString('base64url')}.${signed.split('.')[1]}.`
     for (const text of [none, 'x', `${signed}x`]) {
-      const form = { client_id: keyed.id, client_assertion_type: ASSERTION_TYPE, client_assertion: text }
+      const form = { client_id: keyed.clientId, client_assertion_type: ASSERTION_TYPE, client_assertion: text }
       expect(await asked(form)).toEqual(unknown)
     }
     expect(await asked({ client_assertion: signed, client_assertion_type: 'x' })).toEqual(
@@ -180,7 +189,7 @@ describe('an assertion of private_key_jwt', () => {
   })
 
   test('in another algorithm than the registered one is refused', async () => {
-    const path = `/admin/oauth/clients/${keyed.id}`
+    const path = `/admin/oauth/clients/${keyed.clientId}`
     await service.put(path, { token_endpoint_auth_signing_alg: 'ES384' }, service.admin)
     expect(await asked(await assertion())).toEqual(unknown)
     await service.put(path, { token_endpoint_auth_signing_alg: 'ES256' }, service.admin)
@@ -190,10 +199,10 @@ describe('an assertion of private_key_jwt', () => {
 
 test('a replaced secret and a deleted client are refused at once', async () => {
   const client = await registered(service)
-  await service.post(`/admin/oauth/clients/${client.id}/regenerate_secret`, {}, service.admin)
+  await service.post(`/admin/oauth/clients/${client.clientId}/regenerate_secret`, {}, service.admin)
   expect(await asked({}, client.basic)).toEqual(unknown)
-  await service.delete(`/admin/oauth/clients/${open.id}`, service.admin)
-  expect(await asked({ client_id: open.id })).toEqual(unknown)
+  await service.delete(`/admin/oauth/clients/${open.clientId}`, service.admin)
+  expect(await asked({ client_id: open.clientId })).toEqual(unknown)
 })
 
 test('failures count against the address, and requests of clients that registered themselves', async () => {

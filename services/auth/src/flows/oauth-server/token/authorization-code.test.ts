@@ -3,9 +3,10 @@ import { createHash } from 'node:crypto'
 import { createLocalJWKSet, decodeJwt, jwtVerify } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type SignedIn, startTestService, type TestService } from '../../../../test/service.ts'
-import { oauthSettings } from '../testing/applications.ts'
-import { CALLBACK, failure, registered, shown, type TestClient } from '../testing/clients.ts'
-import { approved, exchange, refresh, tokensOf } from '../testing/codes.ts'
+import { CODE_SECONDS } from '../../../core/oauth-server/authorizations/authorization-code.ts'
+import { CALLBACK, oauthSettings, type Parameters, registered } from '../testing/applications.ts'
+import { failure, shown, type TestClient } from '../testing/clients.ts'
+import { codeOf, exchange, refresh, tokensOf } from '../testing/codes.ts'
 
 const OPEN = { token_endpoint_auth_method: 'none' }
 const POST = { token_endpoint_auth_method: 'client_secret_post' }
@@ -15,7 +16,10 @@ let service: TestService
 let client: TestClient
 let user: SignedIn
 beforeAll(async () => {
-  service = await startTestService(await oauthSettings())
+  service = await startTestService({
+    ...(await oauthSettings()),
+    AUTH_OAUTH_SERVER_RESOURCES: `${API},${FILES}`,
+  })
   client = await registered(service, OPEN)
   user = await service.signedIn('ada@example.com')
 })
@@ -28,7 +32,7 @@ const sessionOf = async (id: string) => {
 }
 
 test('a code gives the tokens of a session of its application, and nothing that its scopes do not open', async () => {
-  const code = await approved(service, client, user, { scopes: ['email', 'offline_access'] })
+  const code = await codeOf(service, client, user, { scope: 'email offline_access' })
   const { status, body, headers } = await exchange(service, client, code)
   expect([status, headers['cache-control']]).toEqual([200, 'no-store'])
   expect(body).toEqual({
@@ -49,81 +53,84 @@ test('a code gives the tokens of a session of its application, and nothing that 
     ...{ role: 'authenticated', is_anonymous: false, aal: 'aal1' },
     amr: [{ method: 'oauth_provider/authorization_code', timestamp: now }],
     session_id: expect.any(String),
-    ...{ client_id: client.id, act: { sub: client.id } },
+    ...{ client_id: client.clientId, act: { sub: client.clientId } },
     scope: 'email offline_access',
   })
   expect(await sessionOf(String(claims?.session_id))).toMatchObject({
-    ...{ user_id: user.userId, oauth_client_id: client.id, aal: 'aal1', refresh_counter: 0 },
+    ...{ user_id: user.userId, oauth_client_id: client.clientId, aal: 'aal1', refresh_counter: 0 },
     ...{ scopes: ['email', 'offline_access'], resources: [], dpop_thumbprint: null },
   })
 })
 
+/** A user whose session has had a second factor. */
+async function raised(email?: string) {
+  const signedIn = await service.signedIn(email)
+  await service.deps.pool.query("update sessions set aal = 'aal2' where user_id = $1", [signedIn.userId])
+  return signedIn
+}
+
 test('the session has the level of the one that approved it', async () => {
-  const { claims } = await tokensOf(service, client, user, { aal: 'aal2' })
+  const { claims } = await tokensOf(service, client, await raised())
   expect(claims.aal).toBe('aal2')
 })
 
 test('a token without scopes of addresses holds none', async () => {
-  const { claims } = await tokensOf(service, client, user, { scopes: ['profile'] })
+  const { claims } = await tokensOf(service, client, user, { scope: 'profile' })
   expect(claims).toMatchObject({ email: '', phone: '', scope: 'profile' })
   for (const name of ['user_metadata', 'app_metadata', 'email_verified']) expect(claims).not.toHaveProperty(name)
 })
 
 describe('an id_token', () => {
-  const opened = async (request: Parameters<typeof approved>[3]) => {
-    const { body } = await exchange(service, client, await approved(service, client, user, request))
+  const opened = async (parameters: Parameters, by = user) => {
+    const { body } = await exchange(service, client, await codeOf(service, client, by, parameters))
     return body
   }
 
   test('names the user, the time and proof of the sign-in, the application and the token', async () => {
-    const body = await opened({ scopes: ['openid', 'email'], nonce: 'n-1', aal: 'aal2' })
+    const grace = await raised('grace@example.com')
+    const body = await opened({ scope: 'openid email', nonce: 'n-1' }, grace)
     const keys = (await service.get('/.well-known/jwks.json')).body
     const { payload, protectedHeader } = await jwtVerify(body.id_token, createLocalJWKSet(keys), {
-      ...{ issuer: 'https://auth.example', audience: client.id, currentDate: service.clock.now() },
+      ...{ issuer: 'https://auth.example', audience: client.clientId, currentDate: service.clock.now() },
     })
     const now = Math.floor(service.clock.now().getTime() / 1000)
     expect(protectedHeader).toMatchObject({ alg: 'ES256', typ: 'JWT' })
     expect(payload).toEqual({
-      ...{ iss: 'https://auth.example', sub: user.userId, aud: [client.id], client_id: client.id },
+      ...{ iss: 'https://auth.example', sub: grace.userId, aud: [client.clientId], client_id: client.clientId },
       ...{ iat: now, exp: now + 3600, auth_time: now, nonce: 'n-1', acr: 'aal2' },
       amr: ['oauth_provider/authorization_code'],
       sid: decodeJwt(body.access_token).session_id,
       at_hash: createHash('sha256').update(body.access_token).digest().subarray(0, 16).toString('base64url'),
-      ...{ email: 'ada@example.com', email_verified: true },
+      ...{ email: 'grace@example.com', email_verified: true },
     })
   })
 
   test('needs the scope openid, and has no nonce where none was sent', async () => {
-    expect(await opened({ scopes: ['email'], nonce: 'n-1' })).not.toHaveProperty('id_token')
-    const { id_token: text } = await opened({ scopes: ['openid'] })
+    expect(await opened({ scope: 'email', nonce: 'n-1' })).not.toHaveProperty('id_token')
+    const { id_token: text } = await opened({ scope: 'openid' })
     expect(decodeJwt(text)).not.toHaveProperty('nonce')
     expect(decodeJwt(text)).not.toHaveProperty('email')
   })
 
   test('is no access token', async () => {
-    const { id_token: text } = await opened({ scopes: ['openid'] })
+    const { id_token: text } = await opened({ scope: 'openid' })
     expect(await service.get('/user', { authorization: `Bearer ${text}` })).toMatchObject({ status: 403 })
   })
 })
 
 describe('a refresh token', () => {
-  const given = async (metadata: object, scopes: string[]) => {
+  const given = async (metadata: object, scope: string) => {
     const own = await registered(service, { ...OPEN, ...metadata })
-    const { body } = await exchange(service, own, await approved(service, own, user, { scopes }))
+    const { body } = await exchange(service, own, await codeOf(service, own, user, { scope }))
     return 'refresh_token' in body
   }
-  test.each<[boolean, string, object, string[]]>([
-    [true, 'is registered without scopes', {}, ['email']],
-    [
-      false,
-      'is registered with scopes, and asks for none of offline use',
-      { scope: 'email offline_access' },
-      ['email'],
-    ],
-    [true, 'asks for offline_access', { scope: 'email offline_access' }, ['email', 'offline_access']],
-    [false, 'has no grant of refresh', { grant_types: ['authorization_code'] }, ['email', 'offline_access']],
-  ])('is given (%s) to a client that %s', async (isGiven, _, metadata, scopes) => {
-    expect(await given(metadata, scopes)).toBe(isGiven)
+  test.each<[boolean, string, object, string]>([
+    [true, 'is registered without scopes', {}, 'email'],
+    [false, 'is registered with scopes, and asks for none of offline use', { scope: 'email offline_access' }, 'email'],
+    [true, 'asks for offline_access', { scope: 'email offline_access' }, 'email offline_access'],
+    [false, 'has no grant of refresh', { grant_types: ['authorization_code'] }, 'email offline_access'],
+  ])('is given (%s) to a client that %s', async (isGiven, _, metadata, scope) => {
+    expect(await given(metadata, scope)).toBe(isGiven)
   })
 })
 
@@ -131,7 +138,7 @@ describe('resources', () => {
   test('are the audience of the token, all that were granted or those that the request names', async () => {
     const resources = [API, FILES] as string[]
     const audience = async (form: Record<string, string>) => {
-      const code = await approved(service, client, user, { resources })
+      const code = await codeOf(service, client, user, { resource: resources })
       return decodeJwt((await exchange(service, client, code, form)).body.access_token).aud
     }
     expect(await audience({})).toEqual([API, FILES])
@@ -139,7 +146,7 @@ describe('resources', () => {
   })
 
   test('that were not granted are refused, and the code stays valid', async () => {
-    const code = await approved(service, client, user, { resources: [API as string] })
+    const code = await codeOf(service, client, user, { resource: API })
     expect(shown(await exchange(service, client, code, { resource: FILES as string }))).toEqual(
       failure(400, 'invalid_target', 'A resource was not granted'),
     )
@@ -149,7 +156,7 @@ describe('resources', () => {
 
 describe('a code is refused', () => {
   test('without its verifier, with another one or for another address, and stays valid', async () => {
-    const code = await approved(service, client, user)
+    const code = await codeOf(service, client, user)
     const wrong: [Record<string, string>, ReturnType<typeof failure>][] = [
       [{ code_verifier: '' }, failure(400, 'invalid_request', 'code_verifier is required')],
       [{ code_verifier: 'w'.repeat(43) }, failure(400, 'invalid_grant', 'PKCE verification failed')],
@@ -163,27 +170,27 @@ describe('a code is refused', () => {
 
   test('to another client, whose attempt leaves it valid', async () => {
     const other = await registered(service, POST)
-    const code = await approved(service, client, user)
+    const code = await codeOf(service, client, user)
     expect(shown(await exchange(service, other, code))).toEqual(unusable)
     expect((await exchange(service, client, code)).status).toBe(200)
   })
 
   test('once it has expired', async () => {
-    const code = await approved(service, client, user, { seconds: 1 })
-    service.clock.advance({ seconds: 1 })
+    const code = await codeOf(service, client, user)
+    service.clock.advance({ seconds: CODE_SECONDS })
     expect(shown(await exchange(service, client, code))).toEqual(unusable)
   })
 
   test('once the session that approved it has ended', async () => {
     const other = await service.signedIn()
-    const code = await approved(service, client, other)
+    const code = await codeOf(service, client, other)
     await service.post('/logout', {}, other.auth)
     expect(shown(await exchange(service, client, code))).toEqual(unusable)
   })
 
   test('for a user who was banned or deleted meanwhile', async () => {
     const [banned, deleted] = [await service.signedIn(), await service.signedIn()]
-    const codes = await Promise.all([banned, deleted].map((each) => approved(service, client, each)))
+    const codes = await Promise.all([banned, deleted].map((each) => codeOf(service, client, each)))
     await service.put(`/admin/users/${banned.userId}`, { ban_duration: '1h' }, service.admin)
     await service.delete(`/admin/users/${deleted.userId}`, service.admin)
     const answers = await Promise.all(codes.map((code) => exchange(service, client, code)))
@@ -194,7 +201,7 @@ describe('a code is refused', () => {
 })
 
 test('a code that is used twice ends the session that it gave', async () => {
-  const code = await approved(service, client, user, { scopes: ['offline_access'] })
+  const code = await codeOf(service, client, user, { scope: 'offline_access' })
   const { body } = await exchange(service, client, code)
   const { session_id: id } = decodeJwt(body.access_token)
   expect(await sessionOf(String(id))).toBeDefined()
@@ -204,12 +211,12 @@ test('a code that is used twice ends the session that it gave', async () => {
     failure(400, 'invalid_grant', expect.any(String)),
   )
   const { body: entries } = await service.get('/admin/audit?query=action:token_reuse_detected', service.admin)
-  expect(entries[0].payload.traits).toEqual({ session_id: id, client_id: client.id })
+  expect(entries[0].payload.traits).toEqual({ session_id: id, client_id: client.clientId })
 })
 
 test('of 20 uses at once, at two replicas, one gets tokens', async () => {
   const replica = await service.with({})
-  const code = await approved(service, client, user)
+  const code = await codeOf(service, client, user)
   const answers = await Promise.all(
     Array.from({ length: 20 }, (_, index) => exchange(index % 2 === 0 ? service : replica, client, code)),
   )
@@ -220,7 +227,7 @@ test('of 20 uses at once, at two replicas, one gets tokens', async () => {
 
 test('concurrent exchanges each get the session of their own code, also one user twice, and the refused ones', async () => {
   const [first, second] = [await service.signedIn(), await service.signedIn()]
-  const of = (owner: SignedIn) => approved(service, client, owner)
+  const of = (owner: SignedIn) => codeOf(service, client, owner)
   const codes = [await of(first), await of(second), 'x'.repeat(43), await of(first), await of(second)]
   const form = (index: number): Record<string, string> => (index === 4 ? { redirect_uri: `${CALLBACK}/` } : {})
   const answers = await Promise.all(codes.map((code, index) => exchange(service, client, code, form(index))))
@@ -231,7 +238,7 @@ test('concurrent exchanges each get the session of their own code, also one user
 
 test('a user whose row is held elsewhere delays no exchange of another', async () => {
   const [held, free] = [await service.signedIn(), await service.signedIn()]
-  const codes = [await approved(service, client, held), await approved(service, client, free)]
+  const codes = [await codeOf(service, client, held), await codeOf(service, client, free)]
   const holder = await service.deps.pool.connect()
   await holder.query('begin')
   await holder.query('select from users where id = $1 for update', [held.userId])
@@ -250,7 +257,7 @@ test('a sign-in is audited with its application', async () => {
   const other = await service.signedIn()
   await tokensOf(service, client, other)
   const { body } = await service.get('/admin/audit?query=action:login', service.admin)
-  const traits = { provider_type: 'oauth_server', client_id: client.id }
+  const traits = { provider_type: 'oauth_server', client_id: client.clientId }
   const payload = { actor_id: other.userId, action: 'login', log_type: 'account', traits }
   expect(body).toContainEqual(expect.objectContaining({ payload: expect.objectContaining(payload) }))
 })
@@ -258,11 +265,11 @@ test('a sign-in is audited with its application', async () => {
 test('a request without a grant, with an unknown one or with one that its client lacks is refused', async () => {
   const only = await registered(service, { ...OPEN, grant_types: ['authorization_code'] })
   const ask = async (form: Record<string, string>) => shown(await service.submit('/oauth/token', form))
-  expect(await ask({ client_id: client.id })).toEqual(failure(400, 'invalid_request', 'grant_type is required'))
+  expect(await ask({ client_id: client.clientId })).toEqual(failure(400, 'invalid_request', 'grant_type is required'))
   for (const type of ['password', 'constructor', 'x']) {
-    expect(await ask({ client_id: client.id, grant_type: type })).toEqual(failure(400, 'unsupported_grant_type'))
+    expect(await ask({ client_id: client.clientId, grant_type: type })).toEqual(failure(400, 'unsupported_grant_type'))
   }
-  expect(await ask({ client_id: only.id, grant_type: 'refresh_token', refresh_token: 'x' })).toEqual(
+  expect(await ask({ client_id: only.clientId, grant_type: 'refresh_token', refresh_token: 'x' })).toEqual(
     failure(400, 'unauthorized_client'),
   )
 })

@@ -3,9 +3,9 @@ import { createHash, randomUUID } from 'node:crypto'
 import { calculateJwkThumbprint, decodeJwt, exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type SignedIn, startTestService, type TestService } from '../../../../test/service.ts'
-import { authorizePath } from '../testing/applications.ts'
-import { failure, registered, shown, type TestClient } from '../testing/clients.ts'
-import { approved, askForTokens, exchange } from '../testing/codes.ts'
+import { authorizePath, registered } from '../testing/applications.ts'
+import { failure, shown, type TestClient } from '../testing/clients.ts'
+import { askForTokens, codeOf, exchange } from '../testing/codes.ts'
 
 const TOKEN = 'https://auth.example/oauth/token'
 const OPEN = { token_endpoint_auth_method: 'none' }
@@ -19,7 +19,7 @@ const [first, second] = [
 ]
 beforeAll(async () => {
   service = await startTestService({ AUTH_OAUTH_SERVER_ENABLED: 'true' })
-  open = await registered(service, OPEN)
+  open = await registered(service, { ...OPEN, scope: 'email offline_access account:read' })
   user = await service.signedIn()
 })
 afterAll(() => service.close())
@@ -38,7 +38,7 @@ async function proof(pair = first, claims: object = {}, header: object = {}) {
 }
 
 const begin = async (headers: Record<string, string>, client = open) =>
-  exchange(service, client, await approved(service, client, user, { scopes: ['offline_access'] }), {}, headers)
+  exchange(service, client, await codeOf(service, client, user, { scope: 'offline_access' }), {}, headers)
 const again = (client: TestClient, token: string, headers: Record<string, string> = {}) =>
   askForTokens(service, client, { grant_type: 'refresh_token', refresh_token: token }, headers)
 const keyIn = (token: string) => (decodeJwt(token).cnf as { jkt?: string } | undefined)?.jkt
@@ -70,7 +70,7 @@ test('a client that is registered for bound tokens gets no others', async () => 
 })
 
 test('a code of a request that named a key is exchanged by that key alone', async () => {
-  const code = await approved(service, open, user, { thumbprint: await thumbprintOf(first) })
+  const code = await codeOf(service, open, user, { dpop_jkt: await thumbprintOf(first) })
   const other = failure(400, 'invalid_grant', 'The DPoP key is not that of the request')
   expect(shown(await exchange(service, open, code))).toEqual(other)
   expect(shown(await exchange(service, open, code, {}, await proof(second)))).toEqual(other)
@@ -79,7 +79,7 @@ test('a code of a request that named a key is exchanged by that key alone', asyn
 
 test('the proof of a pushed request binds its code to that key, which dpop_jkt may not contradict', async () => {
   const push = async (headers: object, dpop_jkt?: string) => {
-    const [, query] = authorizePath(open.id, { dpop_jkt }).split('?')
+    const [, query] = authorizePath(open.clientId, { dpop_jkt }).split('?')
     return service.submit('/oauth/par', Object.fromEntries(new URLSearchParams(query)), { ...headers })
   }
   const htu = 'https://auth.example/oauth/par'
@@ -155,7 +155,7 @@ describe('at an endpoint of this service', () => {
   const at = (token: string, claims: object = {}, pair = first) =>
     proof(pair, { htm: 'GET', htu: 'https://auth.example/user', ath: hashOf(token), ...claims })
   const bound = async () => {
-    const code = await approved(service, open, user, { scopes: ['account:read'] })
+    const code = await codeOf(service, open, user, { scope: 'account:read' })
     return String((await exchange(service, open, code, {}, await proof())).body.access_token)
   }
   const read = async (token: string, headers: Record<string, string>, scheme = 'DPoP') =>

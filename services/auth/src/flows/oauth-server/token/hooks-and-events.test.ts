@@ -4,8 +4,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type SignedIn, startTestService, type TestService } from '../../../../test/service.ts'
 import { type Decider, startDecider, unsignedHooks } from '../../../../test/upstreams/hook-receiver.ts'
 import { addPausedReceiver, eventsDuring } from '../../../../test/upstreams/paused-receiver.ts'
-import { failure, registered, shown, type TestClient } from '../testing/clients.ts'
-import { approved, exchange, refresh, tokensOf } from '../testing/codes.ts'
+import { registered } from '../testing/applications.ts'
+import { failure, shown, type TestClient } from '../testing/clients.ts'
+import { codeOf, exchange, refresh, tokensOf } from '../testing/codes.ts'
 
 interface Question {
   user_id: string
@@ -22,6 +23,7 @@ beforeAll(async () => {
   receiver = await startDecider<Question>(unchanged)
   service = await startTestService({
     AUTH_OAUTH_SERVER_ENABLED: 'true',
+    AUTH_OAUTH_SERVER_RESOURCES: 'https://api.example',
     ...unsignedHooks(receiver, 'CUSTOM_ACCESS_TOKEN'),
   })
   client = await registered(service, { token_endpoint_auth_method: 'none' })
@@ -32,14 +34,16 @@ afterAll(async () => {
   await receiver.close()
 })
 
-const SCOPES = ['email', 'offline_access']
+const scope = 'email offline_access'
 
 test('the hook sees the application, its scopes and the audience, and may add claims', async () => {
   receiver.decide(({ claims }) => ({ claims: { ...claims, tenant: 'a' } }))
-  const resources = ['https://api.example']
-  const { claims, refresh_token: token } = await tokensOf(service, client, user, { scopes: SCOPES, resources })
+  const { claims, refresh_token: token } = await tokensOf(service, client, user, {
+    scope,
+    resource: 'https://api.example',
+  })
   const question = receiver.asked().at(-1)
-  const named = { client_id: client.id, act: { sub: client.id } }
+  const named = { client_id: client.clientId, act: { sub: client.clientId } }
   expect(question).toMatchObject({
     ...{ user_id: user.userId, authentication_method: 'oauth_provider/authorization_code' },
     claims: { ...named, scope: 'email offline_access', aud: 'https://api.example' },
@@ -57,7 +61,7 @@ test.each([
   ['cnf', { jkt: 'x' }],
   ['act', { sub: 'x' }],
 ])('the hook cannot change %s, and a code that it failed stays valid', async (name, value) => {
-  const code = await approved(service, client, user)
+  const code = await codeOf(service, client, user)
   receiver.decide(({ claims }) => ({ claims: { ...claims, [name]: value } }))
   expect(shown(await exchange(service, client, code))).toEqual(failure(500, 'server_error'))
   receiver.decide(unchanged)
@@ -65,8 +69,8 @@ test.each([
 })
 
 test('a refusal of the hook refuses the tokens, and neither code nor refresh token is used up', async () => {
-  const { refresh_token: token } = await tokensOf(service, client, user, { scopes: SCOPES })
-  const code = await approved(service, client, user)
+  const { refresh_token: token } = await tokensOf(service, client, user, { scope })
+  const code = await codeOf(service, client, user)
   receiver.decide(() => ({ error: { http_code: 403, message: 'no token today' } }))
   for (const answer of [await exchange(service, client, code), await refresh(service, client, token)]) {
     expect(answer.body).toMatchObject({ error: 'access_denied', error_description: 'no token today' })
@@ -77,7 +81,7 @@ test('a refusal of the hook refuses the tokens, and neither code nor refresh tok
 })
 
 test('with a hook, too, of many uses at once one gets tokens', async () => {
-  const code = await approved(service, client, user)
+  const code = await codeOf(service, client, user)
   const answers = await Promise.all(Array.from({ length: 8 }, () => exchange(service, client, code)))
   expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
 })
@@ -87,10 +91,10 @@ test('receivers hear of the session of an application, and of its end by the app
   const signedIn = await service.signedIn()
   const by = await registered(service, { token_endpoint_auth_method: 'none' })
   const events = await eventsDuring(service, async () => {
-    const { refresh_token: token } = await tokensOf(service, by, signedIn, { scopes: SCOPES })
-    await service.submit('/oauth/revoke', { client_id: by.id, token })
-    await tokensOf(service, by, signedIn, { scopes: SCOPES })
-    await service.delete(`/admin/oauth/clients/${by.id}`, service.admin)
+    const { refresh_token: token } = await tokensOf(service, by, signedIn, { scope })
+    await service.submit('/oauth/revoke', { client_id: by.clientId, token })
+    await tokensOf(service, by, signedIn, { scope })
+    await service.delete(`/admin/oauth/clients/${by.clientId}`, service.admin)
   })
   expect(events.map(({ event, user_id: id, data }) => [event, id, data.reason])).toEqual([
     ['session.created', signedIn.userId, undefined],

@@ -2,8 +2,8 @@
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type SignedIn, startTestService, type TestService } from '../../../../test/service.ts'
-import { oauthSettings } from '../testing/applications.ts'
-import { failure, registered, shown, type TestClient } from '../testing/clients.ts'
+import { oauthSettings, registered } from '../testing/applications.ts'
+import { failure, shown, type TestClient } from '../testing/clients.ts'
 import { askForTokens, refresh, tokensOf } from '../testing/codes.ts'
 
 const [API, FILES] = ['https://api.example', 'https://files.example'] as const
@@ -29,10 +29,10 @@ beforeAll(async () => {
 afterAll(() => service.close())
 
 const introspect = async (by: TestClient, token: string, at: Pick<TestService, 'submit'> = service) =>
-  shown(await at.submit('/oauth/introspect', { client_id: by.id, client_secret: by.secret, token }))
+  shown(await at.submit('/oauth/introspect', { client_id: by.clientId, client_secret: by.secret, token }))
 const inactive = { status: 200, body: { active: false } }
 const begun = (resources: string[] = []) =>
-  tokensOf(service, client, user, { scopes: ['email', 'offline_access'], resources })
+  tokensOf(service, client, user, { scope: 'email offline_access', resource: resources })
 
 test('a client learns the claims of its own tokens', async () => {
   const { access_token: token, claims } = await begun()
@@ -57,7 +57,7 @@ test('the newest refresh token is active for its client', async () => {
   const { refresh_token: first } = await begun()
   expect(await introspect(client, first)).toEqual({
     status: 200,
-    body: { active: true, client_id: client.id, sub: user.userId, scope: 'email offline_access' },
+    body: { active: true, client_id: client.clientId, sub: user.userId, scope: 'email offline_access' },
   })
   const { body } = await refresh(service, client, first)
   expect(await introspect(client, first)).toEqual(inactive)
@@ -69,7 +69,7 @@ describe('a token is inactive', () => {
     const { body } = await service.submit('/oauth/token', {})
     expect(body.error).toBe('invalid_request')
     const byHand = service.admin.authorization.slice('Bearer '.length)
-    const { refresh_token: _, ...opened } = await tokensOf(service, client, user, { scopes: ['openid'] })
+    const { refresh_token: _, ...opened } = await tokensOf(service, client, user, { scope: 'openid' })
     const { id_token: idToken } = opened as unknown as { id_token: string }
     for (const token of [user.accessToken, user.refreshToken, byHand, idToken, 'x', 'A'.repeat(55)]) {
       expect(await introspect(client, token)).toEqual(inactive)
@@ -77,10 +77,15 @@ describe('a token is inactive', () => {
     }
   })
 
+  // These advance the clock past the user's token.
+  afterAll(async () => {
+    user = await service.signedIn('grace@example.com')
+  })
+
   const ended: Record<string, (signedIn: SignedIn, token: string, sessionId: string) => Promise<unknown>> = {
     'once it has expired': async () => service.clock.advance({ seconds: 3601 }),
     'once it is revoked': (_user, token) =>
-      service.submit('/oauth/revoke', { client_id: client.id, client_secret: client.secret, token }),
+      service.submit('/oauth/revoke', { client_id: client.clientId, client_secret: client.secret, token }),
     'once its user is banned': ({ userId }) =>
       service.put(`/admin/users/${userId}`, { ban_duration: '1h' }, service.admin),
     'once its user is deleted': ({ userId }) => service.delete(`/admin/users/${userId}`, service.admin),
@@ -133,11 +138,11 @@ test('many requests at once, of several clients, get each their own answer', asy
 test('a public client, a wrong secret, an unknown client and a request without a token are refused', async () => {
   const { access_token: token } = await begun()
   const open = await registered(service, { token_endpoint_auth_method: 'none' })
-  expect(shown(await service.submit('/oauth/introspect', { client_id: open.id, token }))).toEqual(
+  expect(shown(await service.submit('/oauth/introspect', { client_id: open.clientId, token }))).toEqual(
     failure(401, 'invalid_client', 'Introspection needs a confidential client'),
   )
-  for (const id of [client.id, '3f2504e0-4f89-41d3-9a0c-0305e82c3301', 'x']) {
-    expect(await introspect({ ...client, id, secret: 'wrong' }, token)).toEqual(
+  for (const clientId of [client.clientId, '3f2504e0-4f89-41d3-9a0c-0305e82c3301', 'x']) {
+    expect(await introspect({ ...client, clientId, secret: 'wrong' }, token)).toEqual(
       failure(401, 'invalid_client', 'Client authentication failed'),
     )
   }
@@ -158,11 +163,13 @@ describe('a machine', () => {
     const now = Math.floor(service.clock.now().getTime() / 1000)
     const claims = decodeJwt(body.access_token)
     expect(claims).toEqual({
-      ...{ iss: 'https://auth.example', sub: machine.id, client_id: machine.id, aud: 'authenticated' },
+      ...{ iss: 'https://auth.example', sub: machine.clientId, client_id: machine.clientId, aud: 'authenticated' },
       ...{ iat: now, nbf: now, exp: now + 3600, jti: expect.any(String) },
       ...{ role: 'billing', scope: 'reports:read users:read' },
     })
-    expect(await introspect(machine, body.access_token)).toMatchObject({ body: { active: true, sub: machine.id } })
+    expect(await introspect(machine, body.access_token)).toMatchObject({
+      body: { active: true, sub: machine.clientId },
+    })
     expect(await introspect(client, body.access_token)).toEqual(inactive)
   })
 
@@ -191,14 +198,14 @@ describe('a machine', () => {
     const gone = await registered(service, { ...MACHINE, scope: 'users:read' })
     const { body } = await ask({ resource: API }, gone)
     expect(await introspect(server, body.access_token)).toMatchObject({ body: { active: true } })
-    await service.delete(`/admin/oauth/clients/${gone.id}`, service.admin)
+    await service.delete(`/admin/oauth/clients/${gone.clientId}`, service.admin)
     expect(await introspect(server, body.access_token)).toEqual(inactive)
   })
 
   test('that gets tokens counts as used, at most once a day', async () => {
     const usedAt = async () => {
       const { rows } = await service.deps.pool.query('select last_used_at from oauth_clients where id = $1', [
-        machine.id,
+        machine.clientId,
       ])
       return rows[0].last_used_at
     }

@@ -4,7 +4,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type SignedIn, startTestService, type TestService } from '../../../../test/service.ts'
 import { renewBySignIn } from '../../../core/sessions/end-session.ts'
 import { releaseAddress } from '../../../core/users/registrants.store.ts'
-import { failure, registered, shown, type TestClient } from '../testing/clients.ts'
+import { oauthSettings, registered } from '../testing/applications.ts'
+import { failure, shown, type TestClient } from '../testing/clients.ts'
 import { refresh, tokensOf } from '../testing/codes.ts'
 
 const OPEN = { token_endpoint_auth_method: 'none' }
@@ -15,14 +16,18 @@ let client: TestClient
 let other: TestClient
 let user: SignedIn
 beforeAll(async () => {
-  service = await startTestService({ AUTH_OAUTH_SERVER_ENABLED: 'true' })
+  service = await startTestService({
+    ...(await oauthSettings()),
+    AUTH_OAUTH_SERVER_RESOURCES: 'https://api.example,https://files.example',
+  })
   client = await registered(service, { token_endpoint_auth_method: 'client_secret_post' })
   other = await registered(service, OPEN)
   user = await service.signedIn()
 })
 afterAll(() => service.close())
 
-const begun = (scopes = SCOPES, resources: string[] = []) => tokensOf(service, client, user, { scopes, resources })
+const begun = (scopes = SCOPES, resources: string[] = []) =>
+  tokensOf(service, client, user, { scope: scopes.join(' '), resource: resources })
 const own = (refreshToken: string) => service.post('/token?grant_type=refresh_token', { refresh_token: refreshToken })
 const refusedGrant = failure(400, 'invalid_grant')
 const audited = async (action: string, sessionId: string) => {
@@ -41,7 +46,11 @@ test('a refresh token is replaced, with a token of the same session and rights, 
     scope: 'openid email profile offline_access',
   })
   expect(body.refresh_token).not.toBe(first)
-  expect(decodeJwt(body.access_token)).toMatchObject({ session_id: sessionId, client_id: client.id, scope: body.scope })
+  expect(decodeJwt(body.access_token)).toMatchObject({
+    session_id: sessionId,
+    client_id: client.clientId,
+    scope: body.scope,
+  })
   expect((await refresh(service, client, body.refresh_token)).status).toBe(200)
 })
 
@@ -108,8 +117,8 @@ test('a request may take fewer scopes and resources, for its token alone', async
 
 test('scopes that an administrator takes from the client are gone at the next refresh', async () => {
   const narrowed = await registered(service, { ...OPEN, scope: 'email profile offline_access' })
-  const { refresh_token: token } = await tokensOf(service, narrowed, user, { scopes: SCOPES, resources: [] })
-  await service.put(`/admin/oauth/clients/${narrowed.id}`, { scope: 'email offline_access' }, service.admin)
+  const { refresh_token: token } = await tokensOf(service, narrowed, user, { scope: SCOPES.join(' ') })
+  await service.put(`/admin/oauth/clients/${narrowed.clientId}`, { scope: 'email offline_access' }, service.admin)
   const { body } = await refresh(service, narrowed, token)
   expect(body.scope).toBe('email offline_access')
 })
@@ -164,7 +173,7 @@ describe('a session of an application ends', () => {
   test('with its client', async () => {
     const gone = await registered(service, OPEN)
     const { sessionId } = await tokensOf(service, gone, user)
-    await service.delete(`/admin/oauth/clients/${gone.id}`, service.admin)
+    await service.delete(`/admin/oauth/clients/${gone.clientId}`, service.admin)
     const { rows } = await service.deps.pool.query('select from sessions where id = $1', [sessionId])
     expect(rows).toEqual([])
   })
@@ -174,7 +183,7 @@ describe('a session of an application ends', () => {
       const first = await begun()
       const { body } = await refresh(service, client, first.refresh_token)
       const token = name === 'refresh_token' ? first.refresh_token : body.access_token
-      const form = { client_id: client.id, client_secret: client.secret, token }
+      const form = { client_id: client.clientId, client_secret: client.secret, token }
       expect(shown(await service.submit('/oauth/revoke', form))).toEqual({ status: 200, body: {} })
       expect(shown(await refresh(service, client, body.refresh_token))).toEqual(refusedGrant)
       expect(await audited('logout', first.sessionId)).toHaveLength(1)
@@ -187,7 +196,7 @@ describe('a session of an application ends', () => {
     // Another test may have outlived the access token of the shared user.
     const owner = await service.signedIn()
     for (const each of [token, accessToken, owner.refreshToken, owner.accessToken]) {
-      const form = { client_id: other.id, token: each }
+      const form = { client_id: other.clientId, token: each }
       expect(shown(await service.submit('/oauth/revoke', form))).toEqual({ status: 200, body: {} })
     }
     expect((await refresh(service, client, token)).status).toBe(200)
