@@ -36,6 +36,7 @@ const EXAMPLES = {
   'POST /gif/{id}/report': { reason: 'copyright', text: 'I made this film.', email: 'me@example.com' },
   'POST /reports/{id}': { action: 'hide', note: 'The author has proven it.' },
   'POST /media/{id}/moderation': { action: 'hide', reason: 'copyright', note: 'By letter of 12 May' },
+  'POST /views': [{ id: 'EBhlMmOU', kind: 'file', day: '2026-11-28', count: 12 }],
   'POST /webhooks': { url: 'https://example.com/hooks/media', events: ['media.ready', 'media.failed'] },
   'POST /tokens': { name: 'ci', scopes: ['write', 'read'], expires_in: 2_592_000 },
 }

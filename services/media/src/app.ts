@@ -14,6 +14,7 @@ import { clipRoutes } from './flows/clips/clip.routes.ts'
 import { eventRoutes } from './flows/clips/events.routes.ts'
 import { linkRoutes } from './flows/clips/link.routes.ts'
 import { listRoutes } from './flows/clips/list.routes.ts'
+import { viewRoutes } from './flows/clips/views.routes.ts'
 import { fileRoutes } from './flows/files/file.routes.ts'
 import { reviewRoutes } from './flows/files/review.routes.ts'
 import { variantRoutes } from './flows/files/variants/variant.routes.ts'
@@ -30,9 +31,9 @@ import { tusRoutes } from './flows/uploads/tus.routes.ts'
 import { announceTus, TUS_REQUEST_HEADERS, TUS_RESPONSE_HEADERS } from './flows/uploads/tus-headers.http.ts'
 import { uploadRoutes } from './flows/uploads/upload.routes.ts'
 import { webhookRoutes } from './flows/webhooks/webhook.routes.ts'
+import { acceptJsonBodies } from './http/body-parsers.ts'
 import { answerProblems, errorAnswers } from './http/error-bodies.ts'
 import { healthRoute } from './http/health.routes.ts'
-import { acceptJsonBodies } from './http/json-body.ts'
 import { limitCalls, limitNotFound } from './http/public-limits.ts'
 import { endStalledAnswers } from './http/stalled-answer.ts'
 
@@ -105,6 +106,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   await app.register(clipRoutes, { deps })
   await app.register(linkRoutes, { deps })
   await app.register(eventRoutes, { deps })
+  await app.register(viewRoutes, { deps })
   await app.register(webhookRoutes, { deps })
 
   // Scope `admin`

@@ -18,6 +18,7 @@ import { createQueueDepth, type QueueDepth } from './core/sources/queue-depth.ts
 import { openSourceWaiters, type SourceWaiters } from './core/sources/wait-for-source.ts'
 import { createRequestCounter, type RequestCounter } from './core/tokens/request-counter.ts'
 import type { FoundVariant } from './core/variants/variant.ts'
+import { createViewCounter, type ViewCounter } from './core/views/view-counter.ts'
 import { WEBHOOK_QUEUE } from './core/webhooks/webhook-queue.ts'
 import { type DB, TABLES } from './db/tables.ts'
 import { busy } from './errors.ts'
@@ -62,6 +63,7 @@ export interface Deps {
   sourceWaiters: SourceWaiters
   knownFiles: KnownFiles
   visitLog: VisitLog
+  viewCounter: ViewCounter
   /** Reports decided sources to the waiting requests of all processes. */
   announcements: Notifications
   /** Bounds of work beside transcoding in this process. */
@@ -146,6 +148,7 @@ export async function openDeps(
     const sourceWaiters = openSourceWaiters({ ...notifying, db, database: pastPooler(database) })
     const announcements = createNotifications(notifying)
     const requestCounter = createRequestCounter({ db, log, now: base.now })
+    const viewCounter = createViewCounter({ db, log, now: base.now })
     reportTools(tools, config, log)
     const stopObserving = config.telemetry.metrics ? observeMedia({ config, pool, queue, reads, semaphores }) : () => {}
     return {
@@ -165,6 +168,7 @@ export async function openDeps(
       requestCounter,
       sourceWaiters,
       knownFiles: createKnownFiles(db),
+      viewCounter,
       visitLog: createVisitLog({ db, log, now: base.now }),
       announcements,
       mutex: createKeyedMutex(),
@@ -184,6 +188,7 @@ export async function openDeps(
           () => work.close(),
           () => queue.stop(1_000),
           () => requestCounter.close(),
+          () => viewCounter.close(),
           () => sourceWaiters.close(),
           () => reads.close(),
           () => announcements.flush(),

@@ -4,12 +4,14 @@ import { batchesOf } from '@services/common/concurrency/chunks'
 import { repeatBatch } from '@services/common/housekeeping/delete-in-batches'
 import { type Kinds, type Runs, runRound, startRounds } from '@services/common/housekeeping/rounds'
 import { deleteEntriesBefore } from './core/audit/audit.store.ts'
+import { deleteOutcomesBefore, KEY_LIFETIME_MS } from './core/idempotency/idempotency.store.ts'
 import { hardDeleteClip, softDeleteClip, softDeleteExpired } from './core/lifecycle/delete-clip.ts'
 import { monthOf } from './core/reports/reporter.ts'
 import { deleteKeysBefore, deleteReportsBefore } from './core/reports/reports.store.ts'
 import { deleteExpiredSessions } from './core/tokens/browser-sessions.store.ts'
 import { dayOf, deleteDaysBefore } from './core/tokens/usage.store.ts'
 import { deleteVariants, type VariantKey } from './core/variants/variants.store.ts'
+import { deleteViewsBefore } from './core/views/views.store.ts'
 import { rescueDeliveries } from './core/webhooks/deliver-webhook.ts'
 import { deleteDeliveriesBefore } from './core/webhooks/deliveries.store.ts'
 import type { EmitDeps } from './core/webhooks/emit-event.ts'
@@ -29,7 +31,6 @@ import {
   listUnreferencedSources,
   listUnusedVariants,
 } from './housekeeping.store.ts'
-import { deleteOutcomesBefore, KEY_LIFETIME_MS } from './ingest/accept/idempotency.store.ts'
 import { rescueSource } from './make/jobs/rescue-source.ts'
 import { rescueVariant } from './make/jobs/rescue-variant.ts'
 import { parseBlobFile } from './store/blobs/blob-storage.ts'
@@ -142,6 +143,7 @@ function kindsOf(deps: HousekeepingDeps): Kinds {
     limits: { begin: () => deleteExpiredLimits(db, now()) },
     'usage of tokens': { begin: () => deleteDaysBefore(db, dayOf(ago(KEEP_DAYS_MS))) },
     'sessions of browsers': { begin: () => deleteExpiredSessions(db, now()) },
+    'days of views': { begin: () => deleteViewsBefore(db, dayOf(ago(config.views.keepSeconds * 1000))) },
     'outcomes of requests': { begin: () => deleteOutcomesBefore(db, ago(KEY_LIFETIME_MS)) },
     reports: { begin: () => deleteReportsBefore(db, ago(KEEP_REPORTS_MS)) },
     'keys of reporters': { begin: () => once(() => deleteKeysBefore(db, monthOf(now()))) },

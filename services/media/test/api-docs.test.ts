@@ -131,6 +131,7 @@ test('each JSON body has an example, which is accepted as it is', async ({ servi
     'post /media/{id}/moderation': 200,
     'post /reports/{id}': 200,
     'post /tokens': 201,
+    'post /views': 200,
     'post /webhooks': 201,
   })
 })

@@ -178,7 +178,7 @@ const known: Record<string, readonly unknown[]> = {
   note: ['By letter', null],
   limit: ['1', '100'],
   q: ['hello', 'a & !b | (c'],
-  sort: ['created', 'title', 'bytes', 'duration'],
+  sort: ['created', 'title', 'bytes', 'duration', 'views'],
   order: ['asc', 'desc'],
   from: ['2020-01-01', '2020-01-01T00:00:00+01:00'],
   to: ['2120-01-01', '2120-01-01T00:00:00Z'],

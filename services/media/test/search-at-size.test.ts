@@ -26,6 +26,7 @@ interface Made {
   title: string
   bytes: number
   duration: number
+  views: number
 }
 
 const START = Date.parse('2020-01-01T00:00:00Z')
@@ -43,6 +44,7 @@ const clipOf = (n: number): Made => {
       title: `${String(at).padStart(5, '0')} ${words.join(' ')}`,
       bytes: at,
       duration: n % 7,
+      views: n % 5,
     },
   }
 }
@@ -70,8 +72,9 @@ beforeAll(async () => {
     [large, small],
   )
   await client.query(
-    `insert into clip_search (clip_id, token_id, created_at, bytes, duration_ms, nsfw, title_key, words)
-     select id, token_id, created_at, n * 7919 % ${CLIPS}, n % 7, nsfw, search_key(title), array_to_tsvector(search_words(title))
+    `insert into clip_search (clip_id, token_id, created_at, bytes, duration_ms, nsfw, title_key, words, views)
+     select id, token_id, created_at, n * 7919 % ${CLIPS}, n % 7, nsfw, search_key(title),
+       array_to_tsvector(search_words(title)), n % 5
      from clips, lateral (select substr(id, 2)::integer as n) numbered where id like 'a0%'`,
   )
   await client.query(
@@ -222,7 +225,7 @@ describe.each(['created', 'bytes'] as const)('among many clips, by %s', (sort) =
   })
 })
 
-test.each(['title', 'bytes', 'duration'] as const)(
+test.each(['title', 'bytes', 'duration', 'views'] as const)(
   'a list by %s without a filter is walked at once, and no list is counted first',
   async (sort) => {
     for (const isSmall of [true, false]) {

@@ -1,10 +1,15 @@
-// Pages for owners of clips and for administrators.
-import { oneOf, type Values, type Variables } from '@services/common/config/variables'
+// Pages for owners of clips and for administrators, and the views that they show.
+import { duration, oneOf, type Values, type Variables } from '@services/common/config/variables'
 
 export const libraryVariables = {
   LIBRARY: oneOf(['on', 'off'], '`off` removes the pages for owners and administrators, and their cookie.', {
     default: 'on',
   }),
+  VIEWS: oneOf(['on', 'off'], '`off` counts no views of clips.', { default: 'on' }),
+  VIEWS_KEEP: duration('Time for which views are known by day; then they are in the sum alone.', { default: '400d' }),
 } satisfies Variables
 
-export const librarySettings = ({ LIBRARY }: Values<typeof libraryVariables>) => ({ hasLibrary: LIBRARY === 'on' })
+export const librarySettings = ({ LIBRARY, VIEWS, VIEWS_KEEP }: Values<typeof libraryVariables>) => ({
+  hasLibrary: LIBRARY === 'on',
+  views: { areCounted: VIEWS === 'on', keepSeconds: VIEWS_KEEP },
+})

@@ -30,6 +30,8 @@ export const TABLES = [
   'blocked_hashes',
   'audit_entries',
   'browser_sessions',
+  'clip_views',
+  'clip_view_sums',
 ] as const satisfies readonly (keyof DB | 'search_words')[]
 
 export type Scope = 'write' | 'read' | 'delete' | 'admin'
@@ -209,6 +211,8 @@ export interface DB {
     title_key: string
     /** A tsvector. */
     words: string
+    /** Sum of all kinds and days. */
+    views: Generated<number>
   }
   /** A row for each of these words. */
   clip_words: {
@@ -290,6 +294,8 @@ export interface DB {
     fingerprint: Buffer
     clip_id: string | null
     refusal: Json<Refusal | null>
+    /** Body of the answer, of a request that adds no clip. */
+    answer: Json<object | null>
     created_at: Date
   }
   webhooks: {
@@ -365,6 +371,21 @@ export interface DB {
     operator: string | null
     details: Json<object>
     created_at: Date
+  }
+  clip_views: {
+    clip_id: string
+    /** UTC day. */
+    day: string
+    page: Generated<number>
+    embed: Generated<number>
+    file: Generated<number>
+  }
+  /** Sums of all days. */
+  clip_view_sums: {
+    clip_id: string
+    page: Generated<number>
+    embed: Generated<number>
+    file: Generated<number>
   }
   browser_sessions: {
     /** Hash of the cookie's value. */

@@ -6,6 +6,7 @@ import { type Result, toResult } from '../core/clip-views/clip-result.ts'
 import { type Clip, findClip } from '../core/clips/clips.store.ts'
 import { listFiles } from '../core/clips/renditions.store.ts'
 import { hardDeleteClip } from '../core/lifecycle/delete-clip.ts'
+import { viewsOf } from '../core/views/find-views.ts'
 import type { MediaInfo } from '../db/media-info.ts'
 import { FIRST_KINDS } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
@@ -85,7 +86,8 @@ export function answerAttempt(
 async function describe({ db, config, now }: Deps, accepted: Clip) {
   const found = await findClip(db, accepted.id, now())
   const clip = found && found.state !== 'deleted' ? found : accepted
-  return toDetails(clip, clip.isShowable ? await listFiles(db, clip.sourceId) : [], config.site)
+  const views = await viewsOf({ config, now }, db, [clip.id])
+  return toDetails(clip, clip.isShowable ? await listFiles(db, clip.sourceId) : [], config.site, views.get(clip.id))
 }
 
 async function waitForFiles(

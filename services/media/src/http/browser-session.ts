@@ -72,6 +72,10 @@ export async function findBrowserSession(
   return { hash, token, formToken: formTokenOf(value) }
 }
 
+/** Reports whether a browser sent the cookie of a session, of whatever worth. */
+export const hasSessionCookie = (config: Pick<Config, 'hasLibrary' | 'site'>, request: FastifyRequest): boolean =>
+  request.headers.cookie !== undefined && config.hasLibrary && valuesOf(request, cookieOf(config).name).length > 0
+
 /** Throws wrong_origin unless a script of our own pages sent the request, by its header. */
 export function requireOwnScript({ headers }: FastifyRequest): void {
   if (headers[OWN_HEADER] !== '1') throw apiError('wrong_origin')

@@ -5,6 +5,7 @@ import { toResult } from '../core/clip-views/clip-result.ts'
 import { type Clip, ownerState } from '../core/clips/clips.store.ts'
 import type { ClipFile } from '../core/clips/renditions.store.ts'
 import { describeEdit } from '../core/edits/edit.ts'
+import type { ViewSummary } from '../core/views/views.store.ts'
 import { errorCatalogue } from '../errors.ts'
 import { ADDED_HEADERS, AttributionShape, answers, orNull, ResultShape, Time } from './shapes.ts'
 
@@ -67,6 +68,12 @@ const ownerMembers = {
     ),
   ),
   sizes: Type.Record(Type.String(), FileShape, { description: 'Files by kind; absent until they are stored.' }),
+  views: Type.Optional(
+    Type.Object(
+      { month: Type.Integer({ description: 'Views of the last 30 days.' }), total: Type.Integer() },
+      { description: 'Views of page, player and files together; absent while none are counted (`MEDIA_VIEWS=off`).' },
+    ),
+  ),
   failure: Type.Optional(
     Type.Object(
       { code: Type.String(), message: Type.String() },
@@ -92,7 +99,7 @@ function wholeSource({ info }: Clip) {
   return { duration, width, height, ...(info.repaired && { repaired: info.repaired }) }
 }
 
-export function toDetails(clip: Clip, files: readonly ClipFile[], site: Config['site']) {
+export function toDetails(clip: Clip, files: readonly ClipFile[], site: Config['site'], views?: ViewSummary) {
   const { id, progress, title, tags, nsfw, attribution, bytes, sha256, errorCode: code } = clip
   return {
     ...toResult(clip, site),
@@ -106,6 +113,7 @@ export function toDetails(clip: Clip, files: readonly ClipFile[], site: Config['
     source: { kind: clip.sourceKind, url: clip.sourceUrl, type: clip.info.type, bytes, sha256, ...wholeSource(clip) },
     ...(clip.info.edited && { edit: describeEdit(clip.info.edited.edit) }),
     sizes: Object.fromEntries(files.map(({ kind, copied, ...file }) => [kind, copied ? { ...file, copied } : file])),
+    ...(views && { views }),
     ...(code && { failure: { code, message: errorCatalogue[code].message } }),
   }
 }

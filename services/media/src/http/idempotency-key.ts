@@ -1,11 +1,12 @@
-// The header Idempotency-Key. Lifetime of a key and its replay: ingest/accept/idempotency.store.ts, begin-request.ts.
+// The header Idempotency-Key. Lifetime of a key and its replay: core/idempotency/idempotency.store.ts,
+// ingest/accept/begin-request.ts.
 import { createHash } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import type { AccessChanges } from '../core/clips/access.ts'
 import type { ClipFields } from '../core/clips/clip-fields.ts'
 import type { Edit } from '../core/edits/edit.ts'
+import type { KeyedRequest } from '../core/idempotency/idempotency.store.ts'
 import { apiError } from '../errors.ts'
-import type { KeyedRequest } from '../ingest/accept/idempotency.store.ts'
 
 /** The header, read for callers with a token only: keys are unique per token. Throws invalid_request. */
 export function readKey({ headers, apiToken }: FastifyRequest): string | undefined {

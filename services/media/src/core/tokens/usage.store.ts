@@ -5,6 +5,9 @@ import type { DB } from '../../db/tables.ts'
 /** UTC day of a moment, as in 2026-11-21. */
 export const dayOf = (moment: Date): string => moment.toISOString().slice(0, 10)
 
+/** First of the thirty days that end today. */
+export const monthBefore = (now: Date): string => dayOf(new Date(now.getTime() - 29 * DAY_MS))
+
 /** Counts a clip and its bytes; returns the day's bytes. The row stays locked, so the day's next clip sees this. */
 export async function recordClip(
   trx: Transaction<DB>,
@@ -69,7 +72,7 @@ const DAY_MS = 86_400_000
 /** Usage of one token or of all, oldest token first. Calls of the last seconds may be missing. */
 export async function listUsage(db: Kysely<DB>, id: string | undefined, now: Date) {
   const today = dayOf(now)
-  const monthAgo = dayOf(new Date(now.getTime() - 29 * DAY_MS))
+  const monthAgo = monthBefore(now)
   const rows = await db
     .selectFrom('api_tokens')
     .leftJoinLateral(

@@ -7,6 +7,7 @@ import { listFiles } from '../../core/clips/renditions.store.ts'
 import { moderate } from '../../core/lifecycle/moderate.ts'
 import { listModerations, type Moderation } from '../../core/reports/moderations.store.ts'
 import { cleanNote } from '../../core/reports/report-fields.ts'
+import { viewsOf } from '../../core/views/find-views.ts'
 import { REPORT_REASONS, SOURCE_STATES } from '../../db/tables.ts'
 import { isUuid } from '../../db/uuid.ts'
 import { toDetails } from '../../http/clip-details.ts'
@@ -34,7 +35,9 @@ const clipsList = command({
       const all = { tagKey: undefined, nsfw: undefined, from: undefined, to: undefined, now: now() }
       const filter = { ...all, tokenId: token === 'none' ? null : token, state }
       const clips = await listClips(db, filter, { after: undefined, order: 'desc', limit: Number(limit) })
-      const shown = clips.map(({ files, ...clip }) => toDetails(clip, files, config.site))
+      const ids = clips.map(({ id }) => id)
+      const views = await viewsOf({ config, now }, db, ids)
+      const shown = clips.map(({ files, ...clip }) => toDetails(clip, files, config.site, views.get(clip.id)))
       if (json || clips.length > 0) printResult(json, shown, clips.map(toLine).join('\n'))
     })
   },
@@ -50,7 +53,8 @@ const clipsShow = command({
       const decisions = await listModerations(deps.db, id, MAX_DECISIONS)
       const isThere = clip.state !== 'deleted'
       const files = isThere && clip.isShowable ? await listFiles(deps.db, clip.sourceId) : []
-      const details = isThere ? toDetails(clip, files, deps.config.site) : { id, state: clip.state }
+      const views = await viewsOf(deps, deps.db, [id])
+      const details = isThere ? toDetails(clip, files, deps.config.site, views.get(id)) : { id, state: clip.state }
       const members = Object.entries(details).map(([name, value]) => row(name, value))
       const text = [...members, ...decisions.map((each) => row('decision', describe(each)))].join('\n')
       printResult(json, { ...details, decisions }, text)

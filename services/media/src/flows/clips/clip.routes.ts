@@ -24,6 +24,7 @@ import { softDeleteClip } from '../../core/lifecycle/delete-clip.ts'
 import { allows } from '../../core/tokens/scopes.ts'
 import { hashToken } from '../../core/tokens/token-format.ts'
 import type { ApiToken } from '../../core/tokens/tokens.store.ts'
+import { viewsOf } from '../../core/views/find-views.ts'
 import type { DB } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
@@ -61,7 +62,8 @@ export const clipRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
   const { site } = deps.config
   const describe = async (clip: Clip) => {
     const files = clip.isShowable ? await listFiles(deps.db, clip.sourceId) : []
-    return { success: toDetails(clip, files, site) }
+    const views = await viewsOf(deps, deps.db, [clip.id])
+    return { success: toDetails(clip, files, site, views.get(clip.id)) }
   }
 
   await addTokenRoutes(app, deps, { scope: 'read' }, async (part) => {

@@ -4,6 +4,7 @@ import { type Static, Type } from 'typebox'
 import { invalidField, oneLine, tagKey } from '../../core/clips/clip-fields.ts'
 import { allows } from '../../core/tokens/scopes.ts'
 import type { ApiToken } from '../../core/tokens/tokens.store.ts'
+import { viewsOf } from '../../core/views/find-views.ts'
 import { isUuid } from '../../db/uuid.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
@@ -26,7 +27,10 @@ const Query = Type.Object({
   sort: Type.Optional(
     Type.Union(
       SORTS.map((sort) => Type.Literal(sort)),
-      { description: '`bytes` are those of the source.', ...inDocument({ default: 'created' }) },
+      {
+        description: '`bytes` are those of the source; `views` of all kinds and days.',
+        ...inDocument({ default: 'created' }),
+      },
     ),
   ),
   order: Type.Optional(
@@ -67,7 +71,17 @@ export const listRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
     async (request, reply) => {
       const { query } = request
       const filter = readFilter(query, tokenOf(request), deps.now())
-      const { clips, nextCursor } = await deps.reads.current((db) => readList(db, { ...query, filter }))
+      const { clips, nextCursor, views } = await deps.reads.current(async (db) => {
+        const read = await readList(db, { ...query, filter })
+        return {
+          ...read,
+          views: await viewsOf(
+            deps,
+            db,
+            read.clips.map(({ id }) => id),
+          ),
+        }
+      })
       const { site } = deps.config
       if (nextCursor) {
         const { limit, q, sort, order, from, to, tag, state, nsfw, token } = query
@@ -76,7 +90,9 @@ export const listRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
       }
       return {
         success: {
-          items: clips.map(({ files, ...clip }) => toDetails(clip, clip.isShowable ? files : [], site)),
+          items: clips.map(({ files, ...clip }) =>
+            toDetails(clip, clip.isShowable ? files : [], site, views.get(clip.id)),
+          ),
           next_cursor: nextCursor,
         },
       }

@@ -6,6 +6,7 @@ import { Type } from 'typebox'
 import type { RenditionKind } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
+import { recordView } from '../../http/record-view.ts'
 import { errorResponses } from '../../http/shapes.ts'
 import { findPublicFile } from './find-public-file.ts'
 import { answerProcessing, DownloadQuery, FILE_REQUEST_HEADERS, fileAnswers, sendFile } from './send-file.http.ts'
@@ -49,7 +50,9 @@ export const fileRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
       deps.visitLog.record({ id, ...file })
       const { kind: extension, type } = found
       const download = request.query.download === '1'
-      return sendFile(deps, request, reply, { name: id, ending, extension, type, file, download })
+      const sent = await sendFile(deps, request, reply, { name: id, ending, extension, type, file, download })
+      recordView(deps, request, reply, { clipId: id, kind: 'file' })
+      return sent
     },
   })
 }

@@ -12,6 +12,7 @@ import type { Deps } from '../../deps.ts'
 import { apiError, ERRORS_PATH, errorCatalogue } from '../../errors.ts'
 import { acceptsHtml } from '../../http/accepts-html.ts'
 import { cacheOfClip, isKnown } from '../../http/etag.ts'
+import { recordView } from '../../http/record-view.ts'
 import { errorResponses, HtmlPage, linkQuery, PageOrError } from '../../http/shapes.ts'
 import { clipPage, type Missing, missingPage } from './clip-page.ts'
 import { deletePage } from './delete-page.ts'
@@ -96,7 +97,11 @@ export const pageRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
     app.get<WithId>(url, { schema }, async (request, reply) => {
       reply.header('vary', 'Accept')
       const view = await findView(request, target)
-      if (!(view instanceof ApiError)) return sendUnlessKnown(request, reply, show(view), view)
+      if (!(view instanceof ApiError)) {
+        const sent = sendUnlessKnown(request, reply, show(view), view)
+        if (view.state === 'ready') recordView(deps, request, reply, { clipId: request.params.id, kind: target })
+        return sent
+      }
       return sendPage(reply.code(view.status), missing({ ...about, message: view.message }), 'no-store')
     })
   }

@@ -3,10 +3,6 @@
 // has to be released when a process dies.
 import { ApiError } from '@services/common/errors'
 import { type Clip, findClip } from '../../core/clips/clips.store.ts'
-import type { Refusal } from '../../db/tables.ts'
-import type { Deps } from '../../deps.ts'
-import { apiError, type ErrorCode } from '../../errors.ts'
-import type { AcceptedClip, NewClipInput } from './accept-clip.ts'
 import {
   findOutcome,
   forgetOutcome,
@@ -14,7 +10,11 @@ import {
   KEY_LIFETIME_MS,
   type KeyedRequest,
   replaceOutcome,
-} from './idempotency.store.ts'
+} from '../../core/idempotency/idempotency.store.ts'
+import type { Refusal } from '../../db/tables.ts'
+import type { Deps } from '../../deps.ts'
+import { apiError, type ErrorCode } from '../../errors.ts'
+import type { AcceptedClip, NewClipInput } from './accept-clip.ts'
 
 /** A request that adds a clip, once its key is known. */
 export interface Attempt {

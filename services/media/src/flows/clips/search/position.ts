@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { invalidField } from '../../../core/clips/clip-fields.ts'
 import { isClipId } from '../../../core/clips/clip-id.ts'
 
-export const SORTS = ['created', 'title', 'bytes', 'duration'] as const
+export const SORTS = ['created', 'title', 'bytes', 'duration', 'views'] as const
 export type Sort = (typeof SORTS)[number]
 
 export type SortKey = Date | string | number

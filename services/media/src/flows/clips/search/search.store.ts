@@ -30,7 +30,7 @@ export interface Found {
   isEnd: boolean
 }
 
-const SORT_COLUMNS = { title: 'title_key', bytes: 'bytes', duration: 'duration_ms' } as const
+const SORT_COLUMNS = { title: 'title_key', bytes: 'bytes', duration: 'duration_ms', views: 'views' } as const
 
 export type OtherSort = Exclude<Sort, 'created'>
 

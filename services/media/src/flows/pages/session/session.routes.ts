@@ -10,6 +10,7 @@ import type { ApiToken } from '../../../core/tokens/tokens.store.ts'
 import type { Deps } from '../../../deps.ts'
 import { apiError } from '../../../errors.ts'
 import { findToken, presentedToken } from '../../../http/authenticate.ts'
+import { acceptSmallForms } from '../../../http/body-parsers.ts'
 import {
   type BrowserSession,
   beginSession,
@@ -22,7 +23,6 @@ import {
 } from '../../../http/browser-session.ts'
 import { addressKeyOf } from '../../../http/rate-limit.ts'
 import { errorResponses, PageOrError } from '../../../http/shapes.ts'
-import { acceptSmallForms } from '../../../http/small-forms.ts'
 import { languageOf } from '../../../words/language.ts'
 import { sendOwnerPage } from '../owner-page.http.ts'
 import { type Problem, signedInPage, signInPage } from './session-page.ts'

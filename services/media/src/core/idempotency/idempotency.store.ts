@@ -1,3 +1,5 @@
+// Outcomes of requests with an Idempotency-Key, so that a repeat does nothing twice. Requests that add clips:
+// ingest/accept/begin-request.ts; others: answer-once.ts.
 import { jsonb } from '@services/common/database/pool'
 import { deleteInBatches } from '@services/common/housekeeping/delete-in-batches'
 import type { Kysely } from 'kysely'
@@ -8,13 +10,14 @@ export const KEY_LIFETIME_MS = 86_400_000
 
 export interface KeyedRequest {
   tokenId: string
-  route: 'upload' | 'import'
+  route: 'upload' | 'import' | 'views'
   key: string
   /** SHA-256 of the whole request: two with one key must be equal. */
   fingerprint: Buffer
 }
 
-type Outcome = { clipId: string } | { refusal: Refusal }
+type ClipOutcome = { clipId: string } | { refusal: Refusal }
+type Outcome = ClipOutcome | { answer: object }
 
 export async function findOutcome(db: Kysely<DB>, request: KeyedRequest, since: Date) {
   const row = await db
@@ -24,7 +27,7 @@ export async function findOutcome(db: Kysely<DB>, request: KeyedRequest, since: 
     .where('created_at', '>', since)
     .executeTakeFirst()
   if (!row) return undefined
-  const outcome: Outcome = row.clip_id === null ? { refusal: row.refusal as Refusal } : { clipId: row.clip_id }
+  const outcome: ClipOutcome = row.clip_id === null ? { refusal: row.refusal as Refusal } : { clipId: row.clip_id }
   return { fingerprint: row.fingerprint, outcome }
 }
 
@@ -53,6 +56,21 @@ export async function insertOutcome(
   return inserted !== undefined
 }
 
+/** Answer of the first request with this key. */
+export const findAnswer = (db: Kysely<DB>, request: KeyedRequest) =>
+  db
+    .selectFrom('idempotency_keys')
+    .select(['fingerprint', 'answer'])
+    .where(({ and }) => and(keyOf(request)))
+    .executeTakeFirst()
+
+export const setAnswer = (db: Kysely<DB>, request: KeyedRequest, answer: object) =>
+  db
+    .updateTable('idempotency_keys')
+    .set({ answer: jsonb(answer) })
+    .where(({ and }) => and(keyOf(request)))
+    .execute()
+
 /** Replaces the outcome of a clip that failed after it was accepted, unless the key has another clip since. */
 export async function replaceOutcome(db: Kysely<DB>, request: KeyedRequest, clipId: string, refusal: Refusal) {
   await db
@@ -74,10 +92,11 @@ export async function forgetOutcome(db: Kysely<DB>, request: KeyedRequest, clipI
 
 const keyOf = ({ tokenId, route, key }: KeyedRequest) => ({ token_id: tokenId, route, key })
 
-const toColumns = (outcome: Outcome) =>
-  'clipId' in outcome
-    ? { clip_id: outcome.clipId, refusal: null }
-    : { clip_id: null, refusal: jsonb<Refusal | null>(outcome.refusal) }
+const toColumns = (outcome: Outcome) => ({
+  clip_id: 'clipId' in outcome ? outcome.clipId : null,
+  refusal: 'refusal' in outcome ? jsonb<Refusal | null>(outcome.refusal) : null,
+  answer: 'answer' in outcome ? jsonb<object | null>(outcome.answer) : null,
+})
 
 export const deleteOutcomesBefore = (db: Kysely<DB>, before: Date) =>
   deleteInBatches(db, 'idempotency_keys', { column: 'created_at', before })

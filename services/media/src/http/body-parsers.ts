@@ -1,5 +1,5 @@
 import { jsonParser } from '@services/common/http/json-parser'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { apiError } from '../errors.ts'
 
 /** Parses JSON bodies. Many clients send a DELETE with the type and no body, which is accepted. */
@@ -13,4 +13,13 @@ export function acceptJsonBodies(app: FastifyInstance): void {
     if (body.length === 0 && request.method === 'DELETE') return done(null, undefined)
     parseJson(request, body as Buffer, done)
   })
+}
+
+/** Accepts the usual encoding of HTML forms; of a repeated field the last value counts. */
+export function acceptSmallForms(app: FastifyInstance, bodyLimit: number): void {
+  app.addContentTypeParser(
+    'application/x-www-form-urlencoded',
+    { parseAs: 'string', bodyLimit },
+    async (_request: FastifyRequest, body: string) => Object.fromEntries(new URLSearchParams(body)),
+  )
 }
