@@ -222,7 +222,7 @@ describe('POST /views', () => {
     [{ day: '2001-13-01' }, 'day'],
     [{ day: 'today' }, 'day'],
   ] as const)('refuses %j', async ([wrong, param]) => {
-    const entries = [{ id, kind: 'file', day: today(), count: 1, ...wrong }]
+    const entries = [{ id, kind: 'file', count: 1, ...wrong }]
     const { status, body } = await service.call('POST', '/views', jsonOf(entries))
     expect([status, body.error.param]).toEqual([422, param])
     expect(await total()).toEqual(none)

@@ -217,7 +217,7 @@ test('failures count against the address, and requests of clients that registere
   const other = { ...basic.basic, 'x-client-ip': '192.0.2.1' }
   expect(shown(await limited.submit('/oauth/revoke', { token: 'unknown' }, other))).toEqual(known)
   const own = await registered(service)
-  await service.deps.pool.query(`update oauth_clients set registration_type = 'dynamic' where id = $1`, [own.id])
+  await service.deps.pool.query(`update oauth_clients set registration_type = 'dynamic' where id = $1`, [own.clientId])
   const headers = { ...own.basic, 'x-client-ip': '192.0.2.2' }
   for (const path of ['/oauth/revoke', '/oauth/introspect', '/oauth/token', '/oauth/token'])
     statuses.push((await limited.submit(path, { token: 'unknown', grant_type: 'refresh_token' }, headers)).status)
