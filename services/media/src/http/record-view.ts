@@ -1,5 +1,5 @@
-// Requests that are views of a clip (contract/media-library.md 2): a page, a player or the beginning of a file, sent to a
-// browser of a person.
+// Requests that count as views (contract/media-library.md 2): a page, a player or the beginning of a file, sent to a
+// browser.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isBrowser } from '../core/views/robots.ts'
 import type { ViewKind } from '../core/views/views.store.ts'
