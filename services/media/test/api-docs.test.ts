@@ -34,7 +34,6 @@ const UNDOCUMENTED = [
   ...['GET /', 'GET /assets/*', 'GET /embed.js', 'GET /favicon.ico', 'GET /favicon.svg', 'GET /gif/:id/delete'],
   'GET /openapi.json',
   'GET /robots.txt',
-  'GET /session',
   'POST /session/end',
   // Preflights of browsers, which send them by themselves.
   'OPTIONS *',

@@ -22,7 +22,7 @@ import {
   requireOwnScript,
 } from '../../../http/browser-session.ts'
 import { addressKeyOf } from '../../../http/rate-limit.ts'
-import { errorResponses, PageOrError } from '../../../http/shapes.ts'
+import { errorResponses, HtmlPage, PageOrError } from '../../../http/shapes.ts'
 import { languageOf } from '../../../words/language.ts'
 import { sendOwnerPage } from '../owner-page.http.ts'
 import { type Problem, signedInPage, signInPage } from './session-page.ts'
@@ -57,14 +57,30 @@ export const sessionRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
     if (!config.hasLibrary) throw apiError('not_found')
   })
 
-  app.get('/session', { schema: { hide: true } }, async (request, reply) => {
-    const { next } = request.query as { next?: unknown }
-    const language = languageOf(request)
-    const session = await visitorOf(request, reply, 'page')
-    if (session === 'ended') return sendOwnerPage(reply, site, signInPage(site, language, pathOf(next), 'ended'))
-    if (!session) return sendOwnerPage(reply, site, signInPage(site, language, pathOf(next)))
-    return sendOwnerPage(reply, site, signedInPage(site, language, session))
-  })
+  app.get(
+    '/session',
+    {
+      schema: {
+        operationId: 'getSessionPage',
+        tags: ['session'],
+        summary: 'The form that takes a token, or the session that there is',
+        querystring: Type.Object({
+          next: Type.Optional(
+            Type.Unknown({ description: 'Path of the page to go on to.', ...inDocument({ type: 'string' }) }),
+          ),
+        }),
+        response: { 200: HtmlPage, ...errorResponses(404, 429) },
+      },
+    },
+    async (request, reply) => {
+      const { next } = request.query
+      const language = languageOf(request)
+      const session = await visitorOf(request, reply, 'page')
+      if (session === 'ended') return sendOwnerPage(reply, site, signInPage(site, language, pathOf(next), 'ended'))
+      if (!session) return sendOwnerPage(reply, site, signInPage(site, language, pathOf(next)))
+      return sendOwnerPage(reply, site, signedInPage(site, language, session))
+    },
+  )
 
   app.post(
     '/session',
