@@ -12,7 +12,8 @@ export async function startLogFile(level = 'info') {
   const lines = async () =>
     (await text())
       .split('\n')
-      .filter(Boolean)
+      // The last one may be half written, or empty.
+      .slice(0, -1)
       .map((line) => JSON.parse(line))
   return {
     settings: { AUTH_LOG_LEVEL: level, AUTH_LOG_FILE: file },
