@@ -34,7 +34,7 @@ ${hiddenFields({ form_token: formToken, all })}${button({ label, kind: 'quiet' }
 `
   return {
     ...{ language, title: words.signedIn },
-    body: html`<p><strong>${token.name}</strong> (${token.prefix}…)</p>
+    body: html`<p><strong>${token.name}</strong> (${token.prefix}&hellip;)</p>
 <p>${words.scopes}: ${token.scopes.join(', ')}</p>
 ${form(words.signOut, undefined)}${form(words.signOutEverywhere, '1')}`,
   }
