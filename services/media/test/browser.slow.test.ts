@@ -95,6 +95,25 @@ describe('in a browser', { tags: 'chromium' }, () => {
     expect(complaints()).toEqual([])
   })
 
+  test('a token signs a browser in and out without scripts, and a wrong one does not', async () => {
+    const { page, complaints } = await openPage({ javaScriptEnabled: false })
+    await page.goto(`${service.url}/session?next=%2Fdocs`)
+    const send = async (token: string) => {
+      await page.fill('[name=token]', token)
+      await page.press('[name=token]', 'Enter')
+    }
+    await send('mh_wrong')
+    await page.waitForSelector('[role=alert]')
+    expect(await page.inputValue('[name=token]')).toBe('')
+    await send(service.token)
+    await page.waitForURL('**/docs')
+    await page.goto(`${service.url}/session`)
+    await page.click('form:has([name=form_token]) button')
+    await page.waitForSelector('[name=token]')
+    expect(await page.context().cookies()).toEqual([])
+    expect(complaints()).toEqual([])
+  })
+
   test('the player pauses off screen, and under reduced motion until the user plays it', async () => {
     const { page } = await openPage({ javaScriptEnabled: true })
     const blog = `<div style="height: 3000px"></div><iframe src="${service.url}/embed/${id}" width="160" height="120" allow="autoplay"></iframe>`
