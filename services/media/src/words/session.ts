@@ -2,6 +2,7 @@ import type { Words } from './language.ts'
 
 interface SessionWords {
   signIn: string
+  submit: string
   token: string
   tokenHint: string
   lifeHint: string
@@ -18,6 +19,7 @@ interface SessionWords {
 export const sessionWords: Words<SessionWords> = {
   en: {
     signIn: 'Sign in with a token',
+    submit: 'Sign in',
     token: 'Token',
     tokenHint: 'It begins with mh_. The operator of this service creates it.',
     lifeHint: 'This browser stays signed in for 30 days from its last use, or until the token ends.',
@@ -32,6 +34,7 @@ export const sessionWords: Words<SessionWords> = {
   },
   de: {
     signIn: 'Mit einem Token anmelden',
+    submit: 'Anmelden',
     token: 'Token',
     tokenHint: 'Es beginnt mit mh_. Der Betreiber dieses Dienstes erstellt es.',
     lifeHint: 'Dieser Browser bleibt 30 Tage ab der letzten Nutzung angemeldet, oder bis das Token endet.',

@@ -15,13 +15,13 @@ export function signInPage(site: Site, language: Language, next: string, problem
   const words = sessionWords[language]
   return {
     ...{ language, title: words.signIn },
-    body: html`${problem && notice('problem', words[problem])}<form method="post" action="${site.baseUrl}/session">
+    body: html`${problem && notice('problem', words[problem])}<p class="hint">${words.lifeHint}</p>
+<form method="post" action="${site.baseUrl}/session">
 ${hiddenFields({ next })}${field({
   ...{ name: 'token', label: words.token, type: 'password', hint: words.tokenHint, autocomplete: 'off' },
   ...{ required: true, autofocus: true, maxlength: 200 },
 })}
-<p class="hint">${words.lifeHint}</p>
-${button({ label: words.signIn })}</form>`,
+${button({ label: words.submit })}</form>`,
   }
 }
 
