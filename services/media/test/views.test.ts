@@ -22,8 +22,9 @@ afterAll(() => service.close())
 beforeEach(async () => {
   await service.deps.viewCounter.write()
   await service.deps.pool.query('truncate clip_views, clip_view_sums')
-  // Visitors of the tests before may count again.
-  service.clock.advance({ seconds: 3600 })
+  // Noon of the next day: no test crosses midnight, and visitors of the tests before may count again.
+  const second = (service.clock.now().getTime() / 1000) % DAY
+  service.clock.advance({ seconds: 1.5 * DAY - second })
 })
 
 let visitor = 0
@@ -64,7 +65,8 @@ describe('a view', () => {
     ['a program without a name', '/f/ID.mp4', { 'user-agent': '' }],
     ['an owner at work', '/f/ID.mp4', { cookie: '__Host-media=x' }],
     ['an unknown clip', '/gif/00000000', {}],
-    ['a still', '/v/ID/w320.jpg', {}],
+    ['a poster', '/f/ID.jpg', {}],
+    ['another size', '/v/ID/w320.jpg', {}],
   ] as const)('is not %s', async ([, path, headers]) => {
     await service.get(path.replace('ID', id), someone(headers))
     expect(await total()).toEqual(none)
@@ -121,6 +123,26 @@ describe('a view', () => {
     await twin.close()
   })
 
+  test('neither waits for a clip that is being deleted in a circle, nor adds to it', async () => {
+    const gone = idIn(await service.readyAlike(Buffer.from('a clip that goes')))
+    const { pool, viewCounter } = service.deps
+    for (const clipId of [gone, id]) viewCounter.record({ clipId, kind: 'page', client: 'x' })
+    const client = await pool.connect()
+    await client.query('begin')
+    await client.query('select from clips where id = $1 for update', [gone])
+    const written = viewCounter.write()
+    const waiting = `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
+    await expect.poll(async () => (await pool.query(waiting)).rows.length).toBeGreaterThan(0)
+    await client.query('update clips set deleted_at = now(), source_id = null where id = $1', [gone])
+    await client.query('commit')
+    client.release()
+    await written
+    expect([await total(), (await pool.query('select clip_id from clip_views')).rows]).toEqual([
+      { ...none, page: 1 },
+      [{ clip_id: id }],
+    ])
+  })
+
   test('that cannot be written is kept for the next attempt', async () => {
     await service.get(`/gif/${id}`, someone())
     await service.deps.pool.query('alter table clip_views rename to away')
@@ -161,6 +183,7 @@ describe('GET /media/{id}/views', () => {
   test.for([
     ['?from=2026-02-30', 'from'],
     ['?from=yesterday', 'from'],
+    ['?to=0001-01-10', 'to'],
     ['?to=2026-1-1', 'to'],
     ['?from=2020-01-01&to=2026-01-01', 'from'],
     ['?from=2026-01-02&to=2026-01-01', 'from'],
@@ -203,6 +226,12 @@ describe('POST /views', () => {
     const { status, body } = await service.call('POST', '/views', jsonOf(entries))
     expect([status, body.success]).toEqual([200, { added: 5 }])
     expect(await total()).toEqual({ ...none, file: 5 })
+  })
+
+  test('adds billions', async () => {
+    const entries = Array.from({ length: 3 }, () => ({ id, kind: 'file', day: today(), count: 1_000_000_000 }))
+    const { body } = await service.call('POST', '/views', jsonOf(entries))
+    expect(body.success).toEqual({ added: 3_000_000_000 })
   })
 
   test('with an Idempotency-Key adds once, for many at once too', async () => {
@@ -268,6 +297,7 @@ test.for([
     true,
   ],
   ['Mozilla/5.0 (Windows NT 10.0) AppleWebKit/537.36 Chrome/142.0.0.0 Safari/537.36 Edg/142.0.0.0', true],
+  ['Mozilla/5.0 (Linux; Android 14) AppleWebKit/537.36 Chrome/142.0.0.0 Mobile Safari/537.36 DuckDuckGo/5', true],
   ['Mozilla/5.0 (Linux; Android 10; CUBOT X30) AppleWebKit/537.36 Chrome/142.0.0.0 Mobile Safari/537.36', true],
   ['Mozilla/5.0 (compatible; bingbot/2.0; +http://www.bing.com/bingbot.htm)', false],
   ['Mozilla/5.0 (compatible; AhrefsBot/7.0; +http://ahrefs.com/robot/)', false],

@@ -8,7 +8,7 @@ import { type ApiToken, findLiveToken, recordTokenUse } from '../core/tokens/tok
 import type { Scope } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
-import { findBrowserSession, requireOwnScript } from './browser-session.ts'
+import { findBrowserSession, isOwnScript, requireOwnScript } from './browser-session.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -40,6 +40,8 @@ export function requireToken(app: FastifyInstance, deps: Deps, options: TokenOpt
   app.decorateRequest('apiToken', null)
   app.addHook('onRequest', async (request, reply) => {
     const presented = presentedToken(request)
+    // The cookie of a browser is of no concern to pages that ask for no token.
+    if (presented === undefined && !isOwnScript(request) && options.anonymous?.(request)) return
     const token =
       presented === undefined && !options.byHeaderAlone
         ? await tokenOfBrowser(deps, request, reply)

@@ -6,7 +6,7 @@ import { clientName } from '@services/common/pages/client-name'
 import { removeCookie, setCookie, valuesOf } from '@services/common/pages/cookies'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../config.ts'
-import { endSession, findSession, insertSession, renewSession } from '../core/tokens/browser-sessions.store.ts'
+import { endSessions, findSessions, insertSession, renewSession } from '../core/tokens/browser-sessions.store.ts'
 import type { ApiToken } from '../core/tokens/tokens.store.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
@@ -29,7 +29,7 @@ const LIFETIME_SECONDS = 30 * DAY_SECONDS
 /** Header of our scripts. No page of another origin can send it: no answer allows credentials there. */
 const OWN_HEADER = 'x-media'
 
-/** Starts a session for a token; replies may be of any form. */
+/** Starts a session for a token, in place of the one that the browser had. */
 export async function beginSession(
   { config, db, now }: SessionDeps,
   request: FastifyRequest,
@@ -38,6 +38,7 @@ export async function beginSession(
 ): Promise<void> {
   const value = randomBytes(32).toString('base64url')
   const at = now()
+  await endSessions(db, valuesOf(request, cookieOf(config).name).map(hashOf))
   await insertSession(db, {
     ...{ hash: hashOf(value), token_id: id, client_name: clientName(request.headers['user-agent'] ?? null) ?? null },
     ...{ created_at: at, last_used_at: at, expires_at: expiryAt(at) },
@@ -59,9 +60,12 @@ export async function findBrowserSession(
   const values = config.hasLibrary ? valuesOf(request, cookieOf(config).name) : []
   if (values.length === 0) return undefined
   requireOwnPage(config, request, purpose)
-  const found = await findSession(db, values.map(hashOf), now())
-  const value = values.find((each) => found?.hash.equals(hashOf(each)))
-  if (!found || value === undefined) {
+  const sessions = await findSessions(db, values.map(hashOf), now())
+  const sessionOf = (value: string) => sessions.find(({ hash }) => hash.equals(hashOf(value)))
+  // The browser's order: the most specific cookie first.
+  const value = values.find(sessionOf)
+  const found = value && sessionOf(value)
+  if (!found) {
     forget(reply, config)
     throw apiError('session_required')
   }
@@ -76,15 +80,18 @@ export async function findBrowserSession(
 export const hasSessionCookie = (config: Pick<Config, 'hasLibrary' | 'site'>, request: FastifyRequest): boolean =>
   request.headers.cookie !== undefined && config.hasLibrary && valuesOf(request, cookieOf(config).name).length > 0
 
-/** Throws wrong_origin unless a script of our own pages sent the request, by its header. */
-export function requireOwnScript({ headers }: FastifyRequest): void {
-  if (headers[OWN_HEADER] !== '1') throw apiError('wrong_origin')
+/** Whether a script of our own pages sent the request, by its header. */
+export const isOwnScript = ({ headers }: FastifyRequest): boolean => headers[OWN_HEADER] === '1'
+
+/** Throws wrong_origin unless a script of our own pages sent the request. */
+export function requireOwnScript(request: FastifyRequest): void {
+  if (!isOwnScript(request)) throw apiError('wrong_origin')
 }
 
-/** Throws wrong_origin unless a form of a page of this session was sent. */
-export function requireOwnForm({ formToken }: BrowserSession, given: string): void {
+/** Whether a form of a page of this session was sent. */
+export function isOwnForm({ formToken }: BrowserSession, given: string): boolean {
   const [own, sent] = [Buffer.from(formToken), Buffer.from(given)]
-  if (own.length !== sent.length || !timingSafeEqual(own, sent)) throw apiError('wrong_origin')
+  return own.length === sent.length && timingSafeEqual(own, sent)
 }
 
 /** Ends a session, here and in the browser. */
@@ -93,7 +100,7 @@ export async function endBrowserSession(
   reply: FastifyReply,
   { hash }: Pick<BrowserSession, 'hash'>,
 ): Promise<void> {
-  await endSession(db, hash)
+  await endSessions(db, [hash])
   forget(reply, config)
 }
 

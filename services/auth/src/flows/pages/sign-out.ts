@@ -52,9 +52,10 @@ export async function endHere(
     return {}
   }
   const frames = await framesOf(visit.deps, caller)
+  // Before the session that names them: an end that breaks off between the two is repeated whole.
+  await signOutApplications(visit.deps, visit.request.log, caller)
   const answer = await visit.api('POST', '/logout?scope=local', undefined, { as: caller })
   if (!answer.ok && !ENDED.includes(answer.status)) return { refusal: answer }
   visit.signedOut()
-  await signOutApplications(visit.deps, visit.request.log, caller)
   return { frames }
 }

@@ -30,13 +30,9 @@ export async function insertSession(db: Kysely<DB>, session: Insertable<DB['brow
     .execute()
 }
 
-/** Finds the session of one of these hashes, with its token; undefined once either has ended. */
-export async function findSession(
-  db: Kysely<DB>,
-  hashes: readonly Buffer[],
-  now: Date,
-): Promise<FoundSession | undefined> {
-  const found = await db
+/** Finds sessions with their tokens, those that have not ended. */
+export async function findSessions(db: Kysely<DB>, hashes: readonly Buffer[], now: Date): Promise<FoundSession[]> {
+  const rows = await db
     .selectFrom('browser_sessions')
     .innerJoin('api_tokens', 'api_tokens.id', 'browser_sessions.token_id')
     .select(TOKEN_COLUMNS.map((column) => `api_tokens.${column}` as const))
@@ -44,11 +40,8 @@ export async function findSession(
     .where('browser_sessions.hash', '=', sql<Buffer>`any(${hashes}::bytea[])`)
     .where('browser_sessions.expires_at', '>', now)
     .where(isLive(now))
-    .limit(1)
-    .executeTakeFirst()
-  if (!found) return undefined
-  const { hash, session_used_at: lastUsedAt, ...token } = found
-  return { hash, lastUsedAt, token }
+    .execute()
+  return rows.map(({ hash, session_used_at: lastUsedAt, ...token }) => ({ hash, lastUsedAt, token }))
 }
 
 /** Extends a session; false if it has ended. */
@@ -61,14 +54,37 @@ export async function renewSession(db: Kysely<DB>, hash: Buffer, now: Date, expi
   return numUpdatedRows > 0n
 }
 
-export const endSession = (db: Kysely<DB>, hash: Buffer) =>
-  db.deleteFrom('browser_sessions').where('hash', '=', hash).execute()
+export async function endSessions(db: Kysely<DB>, hashes: readonly Buffer[]): Promise<void> {
+  if (hashes.length > 0) await db.deleteFrom('browser_sessions').where('hash', 'in', hashes).execute()
+}
 
 /** Ends all sessions of a token; returns how many there were. */
 export async function endSessionsOf(db: Kysely<DB>, tokenId: string): Promise<number> {
   const { numDeletedRows } = await db.deleteFrom('browser_sessions').where('token_id', '=', tokenId).executeTakeFirst()
   return Number(numDeletedRows)
 }
+
+/** Ends the sessions of a token that has expired, so that a longer life of it revives none. */
+export const endSessionsOfExpired = (db: Kysely<DB>, tokenId: string, now: Date) =>
+  db
+    .deleteFrom('browser_sessions')
+    .where('token_id', 'in', (eb) =>
+      eb.selectFrom('api_tokens').select('id').where('id', '=', tokenId).where('expires_at', '<=', now),
+    )
+    .execute()
+
+/** Ends the sessions of bootstrap tokens. */
+export const endSessionsOfBootstrap = (db: Kysely<DB>, exceptHash: Buffer | undefined) =>
+  db
+    .deleteFrom('browser_sessions')
+    .where('token_id', 'in', (eb) =>
+      eb
+        .selectFrom('api_tokens')
+        .select('id')
+        .where('is_bootstrap', '=', true)
+        .$if(exceptHash !== undefined, (query) => query.where('hash', '!=', exceptHash as Buffer)),
+    )
+    .execute()
 
 export const deleteExpiredSessions = (db: Kysely<DB>, now: Date) =>
   deleteInBatches(db, 'browser_sessions', { column: 'expires_at', before: now })

@@ -3,7 +3,7 @@ import { jsonb } from '@services/common/database/pool'
 import type { Scope, TokenLimits } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { type Actor, recordAct } from '../audit/audit.ts'
-import { endSessionsOf } from './browser-sessions.store.ts'
+import { endSessionsOf, endSessionsOfBootstrap, endSessionsOfExpired } from './browser-sessions.store.ts'
 import { ALL_SCOPES } from './scopes.ts'
 import { hashToken, makeToken, prefixOf } from './token-format.ts'
 import {
@@ -37,6 +37,7 @@ export const changeTokenAs = (
   changes: TokenChanges,
 ): Promise<ApiToken | undefined> =>
   deps.db.transaction().execute(async (trx) => {
+    await endSessionsOfExpired(trx, id, deps.now())
     const changed = await updateToken(trx, id, changes)
     const { expiresAt: expires_at, ...others } = changes
     const details = { ...others, expires_at }
@@ -76,5 +77,6 @@ export async function createToken(deps: TokenDeps, input: Named): Promise<ApiTok
 /** Stores the token of BOOTSTRAP_TOKEN and expires the one of an earlier start. Stores no part of the token itself. */
 export async function ensureBootstrapToken(deps: TokenDeps, token: string | undefined): Promise<void> {
   const row = token && { id: deps.newId(), prefix: 'bootstrap', hash: hashToken(token), scopes: [...ALL_SCOPES] }
+  await endSessionsOfBootstrap(deps.db, row ? row.hash : undefined)
   await putBootstrapToken(deps.db, row || undefined, deps.now())
 }

@@ -58,8 +58,7 @@ export function createViewCounter({ db, log, now }: { db: Kysely<DB>; log: Logge
     return false
   }
 
-  /** Writes the counts; those that cannot be written are kept for the next attempt. */
-  const write = async () => {
+  const flush = async () => {
     clearTimeout(timer)
     timer = undefined
     const entries = [...counted.values()]
@@ -69,6 +68,13 @@ export function createViewCounter({ db, log, now }: { db: Kysely<DB>; log: Logge
       log.warn({ err }, 'views not written, will retry')
       for (const entry of entries) add(entry)
     })
+  }
+
+  /** Writes the counts, one attempt at a time; those that cannot be written are kept for the next. */
+  let writing = Promise.resolve()
+  const write = (): Promise<void> => {
+    writing = writing.then(flush)
+    return writing
   }
 
   return {

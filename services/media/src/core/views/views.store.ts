@@ -15,17 +15,20 @@ export interface DayViews extends ViewCounts {
 }
 
 /**
- * Adds views in one statement; unknown and deleted clips are left out. Every process locks the rows of a clip in one
- * order, days first, so that none waits for another in a circle. Returns how many views were added.
+ * Adds views in one statement; unknown and deleted clips are left out. It locks clips first and in order, as deletions
+ * do. A row of the search that others hold keeps its old number until the next view. Returns how many were added.
  */
 export async function addViews(db: Kysely<DB>, counted: readonly DayViews[]): Promise<number> {
   const column = (name: keyof DayViews) => counted.map((entry) => entry[name])
   const { rows } = await sql<{ added: number }>`
-    with counted as (
+    with living as materialized (
+      select id from ${sql.table('clips')} where id = any(${column('clipId')}::text[]) and deleted_at is null
+      order by id for key share
+    ), counted as (
       select clip_id, day, sum(page) as page, sum(embed) as embed, sum(file) as file
       from unnest(${column('clipId')}::text[], ${column('day')}::date[], ${column('page')}::bigint[],
         ${column('embed')}::bigint[], ${column('file')}::bigint[]) given (clip_id, day, page, embed, file)
-      join ${sql.table('clips')} clip on clip.id = given.clip_id and clip.deleted_at is null
+      join living on living.id = given.clip_id
       group by clip_id, day
     ), days as (
       insert into ${sql.table('clip_views')} as stored (clip_id, day, page, embed, file)
@@ -37,9 +40,13 @@ export async function addViews(db: Kysely<DB>, counted: readonly DayViews[]): Pr
       on conflict (clip_id) do update set ${added}
       returning clip_id, page + embed + file as views
     ), listed as (
-      update ${sql.table('clip_search')} search set views = sums.views from sums where search.clip_id = sums.clip_id
+      select search.clip_id, sums.views from sums join ${sql.table('clip_search')} search on search.clip_id = sums.clip_id
+      for no key update of search skip locked
+    ), sorted as (
+      update ${sql.table('clip_search')} search set views = listed.views from listed
+      where search.clip_id = listed.clip_id
     )
-    select coalesce(sum(page + embed + file), 0)::integer as added from counted`.execute(db)
+    select coalesce(sum(page + embed + file), 0)::bigint as added from counted`.execute(db)
   return rows[0]?.added ?? 0
 }
 

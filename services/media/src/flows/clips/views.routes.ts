@@ -18,7 +18,7 @@ const MAX_DAYS = 400
 const MAX_ENTRIES = 1000
 const DAY_MS = 86_400_000
 
-const Day = (description: string) => Type.String({ description, ...inDocument({ format: 'date' }) })
+const Day = (description: string) => Type.String({ maxLength: 10, description, ...inDocument({ format: 'date' }) })
 const Counts = { page: Type.Integer(), embed: Type.Integer(), file: Type.Integer() }
 const ViewsShape = Type.Object(
   {
@@ -29,7 +29,7 @@ const ViewsShape = Type.Object(
 )
 
 const Entry = Type.Object({
-  id: Type.String(),
+  id: Type.String({ maxLength: 8 }),
   kind: Type.Union(VIEW_KINDS.map((kind) => Type.Literal(kind))),
   day: Day('UTC day.'),
   count: Type.Integer({ minimum: 1, maximum: 1_000_000_000 }),
@@ -111,8 +111,8 @@ function readSpan(query: { from?: string; to?: string }, now: Date): { from: str
 
 function readDay(name: string, day: string): string {
   const moment = /^\d{4}-\d{2}-\d{2}$/.test(day) ? new Date(`${day}T00:00:00Z`) : undefined
-  if (moment && !Number.isNaN(moment.getTime()) && dayOf(moment) === day) return day
-  throw invalidField(name, 'must be a day as in 2026-11-28')
+  if (moment && moment.getTime() >= 0 && dayOf(moment) === day) return day
+  throw invalidField(name, 'must be a day since 1970, as in 2026-11-28')
 }
 
 const readEntry =

@@ -51,7 +51,10 @@ export const fileRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
       const { kind: extension, type } = found
       const download = request.query.download === '1'
       const sent = await sendFile(deps, request, reply, { name: id, ending, extension, type, file, download })
-      recordView(deps, request, reply, { clipId: id, kind: 'file' })
+      // Pages and previews load the poster of a clip that no visitor plays.
+      if (!type.startsWith('image/') || found.kind === 'gif') {
+        recordView(deps, request, reply, { clipId: id, kind: 'file' })
+      }
       return sent
     },
   })

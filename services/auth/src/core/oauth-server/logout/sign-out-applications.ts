@@ -39,7 +39,7 @@ export const frameOf = (
 const frameAddress = ({ jwt }: Pick<Config, 'jwt'>, address: string, sessionId: string) =>
   withQuery(address, { iss: jwt.issuer, sid: sessionId })
 
-/** Ends the sessions of applications that belong to the session of a browser, after that has ended. */
+/** Ends the sessions of applications that belong to the session of a browser. */
 export async function signOutApplications(deps: Deps, log: AuditLog, { user, session }: Browser): Promise<void> {
   if (!deps.config.oauthServer.enabled) return
   await deps.db.transaction().execute(async (trx) => {

@@ -16,8 +16,8 @@ import {
   beginSession,
   endBrowserSession,
   findBrowserSession,
+  isOwnForm,
   type Purpose,
-  requireOwnForm,
   requireOwnPage,
   requireOwnScript,
 } from '../../../http/browser-session.ts'
@@ -69,7 +69,7 @@ export const sessionRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
             Type.Unknown({ description: 'Path of the page to go on to.', ...inDocument({ type: 'string' }) }),
           ),
         }),
-        response: { 200: HtmlPage, ...errorResponses(404, 429) },
+        response: { 200: HtmlPage, 303: withHeaders(Type.Null(), 'Location'), ...errorResponses(404, 429) },
       },
     },
     async (request, reply) => {
@@ -78,6 +78,7 @@ export const sessionRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
       const session = await visitorOf(request, reply, 'page')
       if (session === 'ended') return sendOwnerPage(reply, site, signInPage(site, language, pathOf(next), 'ended'))
       if (!session) return sendOwnerPage(reply, site, signInPage(site, language, pathOf(next)))
+      if (next !== undefined) return reply.redirect(site.baseUrl + pathOf(next), 303)
       return sendOwnerPage(reply, site, signedInPage(site, language, session))
     },
   )
@@ -109,7 +110,8 @@ export const sessionRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
       } catch (error) {
         const problem = isForm && error instanceof ApiError ? PROBLEMS[error.code] : undefined
         if (!problem) throw error
-        const { status } = error as ApiError
+        const { status, retryAfterSeconds } = error as ApiError
+        if (retryAfterSeconds) reply.header('retry-after', retryAfterSeconds)
         return sendOwnerPage(
           reply.code(status as 401),
           site,
@@ -149,9 +151,10 @@ export const sessionRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
     { bodyLimit: MAX_BODY_BYTES, schema: { hide: true, body: EndBody } },
     async (request, reply) => {
       const { form_token: given, all } = request.body
-      const session = await requireSession(request, reply)
-      requireOwnForm(session, given)
-      await end(reply, session, all !== undefined)
+      const session = await visitorOf(request, reply, 'change')
+      if (session === 'ended') return sendOwnerPage(reply, site, signInPage(site, languageOf(request), HOME, 'ended'))
+      // The form of an earlier session, in another tab: the page shows what there is now.
+      if (session && isOwnForm(session, given)) await end(reply, session, all !== undefined)
       return reply.redirect(`${site.baseUrl}/session`, 303)
     },
   )

@@ -226,6 +226,43 @@ describe('a session', () => {
     expect(refusal(await service.call('DELETE', '/session', { headers: SCRIPT }))).toEqual([401, 'session_required'])
   })
 
+  test('is replaced by the next sign-in of its browser', async ({ service }) => {
+    const first = await signedIn(service, service.token)
+    const second = await signedIn(service, service.token, { cookie: first })
+    expect(refusal(await listed(service, first))).toEqual([401, 'session_required'])
+    const { status, headers } = await service.get('/session?next=%2Fdocs', { ...OWN, cookie: second })
+    expect([status, headers.get('location')]).toEqual([303, `${BASE_URL}/docs`])
+  })
+
+  test('of an expired token does not come back with a longer life of it', async ({ service }) => {
+    const { token, id } = await service.newToken()
+    const cookie = await signedIn(service, token)
+    // The command has the clock of the machine.
+    await service.deps.pool.query(`update api_tokens set expires_at = '2020-01-01' where id = $1`, [id])
+    const settings = settingsOf(service.deps.config.database.url, service.blobsDir)
+    await mediaHere(['tokens', 'update', id, '--expires', 'never'], settings)
+    expect((await service.get('/media', { token })).status).toBe(200)
+    expect(refusal(await listed(service, cookie))).toEqual([401, 'session_required'])
+  })
+
+  test('does not stand in the way where no token is asked for', async () => {
+    const open = await startTestService({ MEDIA_UPLOAD_AUTH: 'optional' })
+    const file = await clip('plain.gif')
+    const added = await open.ready(file, [], { prefer: 'delete-link' })
+    const reader = await open.newToken({ scopes: ['read'] })
+    for (const cookie of ['__Host-media=ended', await signedIn(open, reader.token)]) {
+      const headers = { ...OWN, cookie }
+      expect((await open.call('POST', '/media/upload', { headers, body: await formOf(file) })).status).toBe(201)
+    }
+    const headers = {
+      ...OWN,
+      cookie: '__Host-media=ended',
+      'x-delete-token': added.headers.get('x-delete-token') ?? '',
+    }
+    expect((await open.call('DELETE', `/media/${idIn(added)}`, { headers })).status).toBe(204)
+    await open.close()
+  })
+
   test('is one of a hundred of a token: a further one ends the one unused for longest', async ({ service }) => {
     const { token, id } = await service.newToken()
     const oldest = await signedIn(service, token)
@@ -272,10 +309,11 @@ describe('the page', () => {
       const init = { headers: { ...OWN, cookie }, body: new URLSearchParams({ form_token }) }
       return service.call('POST', '/session/end', init)
     }
-    expect(refusal(await send('x'))).toEqual([403, 'wrong_origin'])
+    expect([(await send('x')).status, (await listed(service, cookie)).status]).toEqual([303, 200])
     const { status, headers } = await send(formToken)
     expect([status, headers.get('location'), cookieOf(headers)]).toEqual([303, `${BASE_URL}/session`, '__Host-media='])
     expect(refusal(await listed(service, cookie))).toEqual([401, 'session_required'])
+    expect((await send(formToken)).text).toContain('Your session has ended.')
   })
 
   test('of an ended session says so, and removes the cookie', async ({ service }) => {
