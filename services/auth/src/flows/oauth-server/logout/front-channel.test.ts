@@ -7,16 +7,14 @@ import { test as base, expect } from 'vitest'
 import { startTestService, type TestService } from '../../../../test/service.ts'
 import { visitor } from '../../pages/oauth/testing/visitor.ts'
 import type { SeenPage } from '../../pages/testing/pages.ts'
-import { approved, begun, newVerifier, oauthSettings, registered } from '../testing/applications.ts'
+import { approved, begun, hostedSettings, newVerifier, registered } from '../testing/applications.ts'
 
 const FRAME = 'https://app.example/out?a=b'
 
 const test = base.extend<object & { service: TestService }>({
   service: perFile(async () =>
     startTestService({
-      ...(await oauthSettings()),
-      AUTH_HOSTED_PAGES_ENABLED: 'true',
-      AUTH_OAUTH_SERVER_AUTHORIZATION_PATH: '',
+      ...(await hostedSettings()),
       AUTH_SELF_DELETION_ENABLED: 'true',
       AUTH_WORKERS_ENABLED: 'false',
     }),

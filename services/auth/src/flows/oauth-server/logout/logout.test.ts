@@ -4,16 +4,14 @@ import { test as base, expect } from 'vitest'
 import { startTestService, type TestService } from '../../../../test/service.ts'
 import { visitor } from '../../pages/oauth/testing/visitor.ts'
 import { openPage } from '../../pages/testing/pages.ts'
-import { oauthSettings, registered } from '../testing/applications.ts'
+import { hostedSettings, registered } from '../testing/applications.ts'
 
 const AFTERWARDS = 'https://app.example/bye'
 
 const test = base.extend<object & { service: TestService }>({
   service: perFile(async () =>
     startTestService({
-      ...(await oauthSettings()),
-      AUTH_HOSTED_PAGES_ENABLED: 'true',
-      AUTH_OAUTH_SERVER_AUTHORIZATION_PATH: '',
+      ...(await hostedSettings()),
     }),
   ),
 })

@@ -15,6 +15,13 @@ export async function oauthSettings(): Promise<Record<string, string>> {
   return { AUTH_OAUTH_SERVER_ENABLED: 'true', AUTH_JWT_KEYS: JSON.stringify({ keys: [key] }) }
 }
 
+/** The same, with the hosted pages to ask the user. */
+export const hostedSettings = async (): Promise<Record<string, string>> => ({
+  ...(await oauthSettings()),
+  AUTH_HOSTED_PAGES_ENABLED: 'true',
+  AUTH_OAUTH_SERVER_AUTHORIZATION_PATH: '',
+})
+
 /** Registers an application. */
 export async function registered(service: TestService, client: object = {}): Promise<TestClient> {
   const { status, body } = await service.post(

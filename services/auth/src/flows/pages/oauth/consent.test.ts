@@ -1,16 +1,20 @@
 import { perFile } from '@services/common/testing/per-file'
 import { test as base, expect } from 'vitest'
 import { startTestService, type TestService } from '../../../../test/service.ts'
-import { begun, CALLBACK, oauthSettings, type Parameters, registered } from '../../oauth-server/testing/applications.ts'
+import {
+  begun,
+  CALLBACK,
+  hostedSettings,
+  type Parameters,
+  registered,
+} from '../../oauth-server/testing/applications.ts'
 import type { SeenPage } from '../testing/pages.ts'
 import { visitor } from './testing/visitor.ts'
 
 const test = base.extend<object & { service: TestService }>({
   service: perFile(async () =>
     startTestService({
-      ...(await oauthSettings()),
-      AUTH_HOSTED_PAGES_ENABLED: 'true',
-      AUTH_OAUTH_SERVER_AUTHORIZATION_PATH: '',
+      ...(await hostedSettings()),
       AUTH_OAUTH_SERVER_RESOURCES: 'https://api.example/films',
       AUTH_OAUTH_SERVER_SCOPES: JSON.stringify([
         { name: 'films', description: 'Play films', descriptions: { de: 'Filme abspielen' } },
