@@ -26,6 +26,7 @@ import { type BenchService, download, pathWithoutSandbox, startService, upload, 
 import { missingTools, requestRate, startNginx } from './serving.ts'
 import { copiedAgainstEncoded, cpuAgainstHand, manyAtOnce, uploadAgainstHand } from './uploads.ts'
 import { measureVariants } from './variants.ts'
+import { measureViewCost } from './view-cost.ts'
 
 const MiB = 1024 ** 2
 
@@ -61,6 +62,7 @@ try {
     await new Promise((resolve) => setTimeout(resolve, 3_000))
     const idle = (await service.memory()).now / MiB
     row('idle-memory', 'idle memory', 'the bound', 'MiB', [idle, 95], { atMost: 1 })
+    measureViewCost(report)
     await memoryOfUpload(service)
     await memoryOfPrograms(report, service, directory, process.env.BENCH_CLIPS ?? '')
     await servingAgainstNginx(service)
