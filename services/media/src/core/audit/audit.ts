@@ -32,5 +32,16 @@ export async function recordAct(
   return id
 }
 
+/** Step of a transaction that records the act of an admin on a clip of others; undefined for the owner of the clip. */
+export function auditAdmin(
+  deps: Pick<Deps, 'newId' | 'now'>,
+  token: { id: string },
+  { id, tokenId }: { id: string; tokenId: string | null },
+  act: Omit<Act, 'target'>,
+): ((trx: Kysely<DB>) => Promise<unknown>) | undefined {
+  if (token.id === tokenId) return undefined
+  return (trx) => recordAct(deps, trx, { origin: 'admin', tokenId: token.id }, { ...act, target: id })
+}
+
 /** Completes the entry of a long act with its result: it was recorded before its first change. */
 export const completeAct = (db: Kysely<DB>, id: string, details: object): Promise<void> => setDetails(db, id, details)

@@ -5,58 +5,26 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { withoutNulls } from '@services/common/http/json-parser'
 import type { FastifyRequest } from 'fastify'
 import type { Kysely } from 'kysely'
-import { type TSchema, Type } from 'typebox'
-import { type Act, recordAct } from '../../core/audit/audit.ts'
-import {
-  type AccessChanges,
-  type AccessRules,
-  accessRulesOf,
-  applyAccess,
-  cleanAccess,
-  isExpired,
-  type RawAccess,
-} from '../../core/clips/access.ts'
-import { type ClipFields, cleanFields, invalidField, MAX_TAG_TEXTS } from '../../core/clips/clip-fields.ts'
+import { Type } from 'typebox'
+import { auditAdmin } from '../../core/audit/audit.ts'
+import { accessRulesOf } from '../../core/clips/access.ts'
 import { isClipId } from '../../core/clips/clip-id.ts'
-import { type Clip, findClip, findDeleteTokenHash, lockAccess, updateClip } from '../../core/clips/clips.store.ts'
+import { type Clip, findDeleteTokenHash } from '../../core/clips/clips.store.ts'
+import { findOwnClip } from '../../core/clips/own-clip.ts'
 import { listFiles } from '../../core/clips/renditions.store.ts'
+import { changeAccess, changeTexts } from '../../core/lifecycle/change-clip.ts'
 import { softDeleteClip } from '../../core/lifecycle/delete-clip.ts'
-import { allows } from '../../core/tokens/scopes.ts'
 import { hashToken } from '../../core/tokens/token-format.ts'
-import type { ApiToken } from '../../core/tokens/tokens.store.ts'
 import { viewsOf } from '../../core/views/find-views.ts'
 import type { DB } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
-import { addTokenRoutes, adminOf, tokenOf } from '../../http/authenticate.ts'
+import { addTokenRoutes, tokenOf } from '../../http/authenticate.ts'
 import { DetailsShape, toDetails } from '../../http/clip-details.ts'
-import {
-  AccessFields,
-  AttributionInput,
-  answers,
-  counted,
-  errorResponses,
-  orNull,
-  TOKEN_SECURITY,
-  tokenRoute,
-} from '../../http/shapes.ts'
+import { answers, counted, errorResponses, TOKEN_SECURITY, tokenRoute } from '../../http/shapes.ts'
+import { PatchBody, readAccess, readChanges } from './clip-changes.ts'
 
 const Params = Type.Object({ id: Type.String() })
-
-const maybe = <Shape extends TSchema>(shape: Shape) => Type.Optional(orNull(shape))
-
-/** Null clears a member; an absent one stays. */
-const PatchBody = Type.Object({
-  title: maybe(Type.String()),
-  tags: maybe(Type.Array(Type.String(), { maxItems: MAX_TAG_TEXTS })),
-  nsfw: maybe(Type.Boolean()),
-  attribution: maybe(AttributionInput),
-  // Not null: a client that sends unset members so would publish a private clip.
-  visibility: AccessFields.visibility,
-  expires_in: maybe(AccessFields.expires_in),
-  expires_at: maybe(AccessFields.expires_at),
-  sliding: maybe(AccessFields.sliding),
-})
 
 export const clipRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const { site } = deps.config
@@ -101,7 +69,7 @@ export const clipRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
         const texts = readChanges(request.body)
         const access = readAccess(request.body, accessRulesOf(deps, tokenId))
         const fields = Object.keys(PatchBody.properties).filter((name) => Object.hasOwn(request.body, name))
-        const alongside = auditAdmin(deps, request, clip, { action: 'clip_changed', details: { fields } })
+        const alongside = auditAdmin(deps, tokenOf(request), clip, { action: 'clip_changed', details: { fields } })
         if (access) await changeAccess(deps, id, { texts, access, alongside })
         else if (Object.keys(texts).length > 0) await changeTexts(deps, id, { texts, alongside })
         return describe(await findOwnClip(deps, tokenOf(request), id))
@@ -132,7 +100,7 @@ export const clipRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
         const { id } = request.params
         const clip = request.apiToken ? await findOwnClip(deps, request.apiToken, id) : undefined
         if (!clip) await requireDeleteToken(deps.db, id, request.headers['x-delete-token'] ?? '')
-        const alongside = clip && auditAdmin(deps, request, clip, { action: 'clip_deleted' })
+        const alongside = clip && auditAdmin(deps, tokenOf(request), clip, { action: 'clip_deleted' })
         const isDeleted = await softDeleteClip(deps, id, { alongside })
         deps.knownFiles.evict(id)
         if (!isDeleted) throw apiError('gone')
@@ -142,76 +110,8 @@ export const clipRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
   })
 }
 
-/** Throws not_found for a clip of another token, too. */
-export async function findOwnClip({ db, now }: Pick<Deps, 'db' | 'now'>, token: ApiToken, id: string): Promise<Clip> {
-  const clip = isClipId(id) ? await findClip(db, id, now()) : undefined
-  if (!clip || !(clip.tokenId === token.id || allows(token, 'admin'))) throw apiError('not_found')
-  if (clip.state === 'deleted') throw apiError('gone')
-  return clip
-}
-
-/** Step of a transaction that records the act of an admin on a clip of others; undefined for the owner of the clip. */
-export function auditAdmin(
-  deps: Pick<Deps, 'newId' | 'now'>,
-  request: FastifyRequest,
-  { id, tokenId }: Pick<Clip, 'id' | 'tokenId'>,
-  act: Omit<Act, 'target'>,
-): ((trx: Kysely<DB>) => Promise<unknown>) | undefined {
-  if (tokenOf(request).id === tokenId) return undefined
-  return (trx) => recordAct(deps, trx, adminOf(request), { ...act, target: id })
-}
-
-type Alongside = ReturnType<typeof auditAdmin>
-
-async function changeTexts(
-  { db }: Pick<Deps, 'db'>,
-  id: string,
-  { texts, alongside }: { texts: Partial<ClipFields>; alongside: Alongside },
-): Promise<void> {
-  const change = async (on: Kysely<DB>) => {
-    if (!(await updateClip(on, id, texts))) throw apiError('gone')
-    await alongside?.(on)
-  }
-  // The owner's change is one statement.
-  await (alongside ? db.transaction().execute(change) : change(db))
-}
-
 /** An unknown clip, a clip without a delete token and a wrong token get the same answer. */
 async function requireDeleteToken(db: Kysely<DB>, id: string, presented: string): Promise<void> {
   const hash = isClipId(id) ? await findDeleteTokenHash(db, id) : undefined
   if (!hash || !timingSafeEqual(hash, hashToken(presented))) throw apiError('not_found')
-}
-
-/** Locks the clip first: another change at once must not bring back what this one replaces. */
-async function changeAccess(
-  { db, knownFiles, now }: Pick<Deps, 'db' | 'knownFiles' | 'now'>,
-  id: string,
-  { texts, access, alongside }: { texts: Partial<ClipFields>; access: AccessChanges; alongside: Alongside },
-): Promise<void> {
-  await db.transaction().execute(async (trx) => {
-    const current = await lockAccess(trx, id)
-    if (!current || isExpired(current, now())) throw apiError('gone')
-    await updateClip(trx, id, { ...texts, access: applyAccess(current, access, now()) })
-    await alongside?.(trx)
-  })
-  knownFiles.evict(id)
-}
-
-/** Null keeps a clip for ever. Undefined if nothing is to be changed. */
-function readAccess(body: Type.Static<typeof PatchBody>, rules: AccessRules): AccessChanges | undefined {
-  const { visibility, expires_in: span, expires_at: end, sliding } = body
-  const given = [visibility, span, end, sliding].some((value) => value !== undefined)
-  if (!given) return undefined
-  const changes: AccessChanges = {
-    ...((span === null || end === null) && { lifetime: null }),
-    ...(sliding === null && { sliding: false }),
-    ...cleanAccess(withoutNulls({ visibility, expires_in: span, expires_at: end, sliding }) as RawAccess, rules),
-  }
-  if (changes.lifetime === null && !rules.hasToken) throw invalidField('expires_in', 'can only be never with a token')
-  return changes
-}
-
-function readChanges(body: Type.Static<typeof PatchBody>): Partial<ClipFields> {
-  const cleaned = cleanFields(withoutNulls(body) as Parameters<typeof cleanFields>[0], 'attribution.')
-  return Object.fromEntries(Object.entries(cleaned).filter(([name]) => Object.hasOwn(body, name)))
 }

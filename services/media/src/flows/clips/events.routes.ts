@@ -5,13 +5,13 @@ import { createSemaphore } from '@services/common/concurrency/semaphore'
 import { Type } from 'typebox'
 import { createClipWatch } from '../../core/clips/clip-watch.ts'
 import { type ClipState, ownerState } from '../../core/clips/clips.store.ts'
+import { findOwnClip } from '../../core/clips/own-clip.ts'
 import { allows } from '../../core/tokens/scopes.ts'
 import type { Deps } from '../../deps.ts'
 import { busy, errorCatalogue } from '../../errors.ts'
 import { requireToken, tokenOf } from '../../http/authenticate.ts'
 import { clientGone } from '../../http/client-gone.ts'
 import { counted, errorResponses, tokenRoute } from '../../http/shapes.ts'
-import { findOwnClip } from './clip.routes.ts'
 
 /** Each stream holds a connection while its clip is processing. */
 const STREAMS = { atOnce: 500, waiting: 0, waitMs: 0, perKey: { atOnce: 16, waiting: 0 } }

@@ -2,15 +2,15 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { inDocument } from '@services/common/http/route-schema'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import type { Act } from '../../core/audit/audit.ts'
+import { type Act, auditAdmin } from '../../core/audit/audit.ts'
 import { createLink, linkExpiry, makeLinkSalt, readLinkSeconds } from '../../core/clip-access/share-links.ts'
 import { toResult } from '../../core/clip-views/clip-result.ts'
 import { type Clip, setLinkSalt } from '../../core/clips/clips.store.ts'
+import { findOwnClip } from '../../core/clips/own-clip.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { addTokenRoutes, tokenOf } from '../../http/authenticate.ts'
 import { answers, counted, errorResponses, ResultShape, Time, tokenRoute } from '../../http/shapes.ts'
-import { auditAdmin, findOwnClip } from './clip.routes.ts'
 
 const { files, embed, oembed } = ResultShape.properties
 const LinksShape = Type.Object(
@@ -34,7 +34,7 @@ export const linkRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
   /** Undefined for a clip that is gone. */
   function setSalt(request: FastifyRequest, clip: Clip, how: { replace?: true }, act: Omit<Act, 'target'>) {
     const salt = { ...how, fresh: makeLinkSalt() }
-    const alongside = auditAdmin(deps, request, clip, act)
+    const alongside = auditAdmin(deps, tokenOf(request), clip, act)
     if (!alongside) return setLinkSalt(deps.db, clip.id, salt)
     return deps.db.transaction().execute(async (trx) => {
       const set = await setLinkSalt(trx, clip.id, salt)

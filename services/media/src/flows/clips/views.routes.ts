@@ -4,6 +4,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { inDocument } from '@services/common/http/route-schema'
 import { type Static, Type } from 'typebox'
 import { invalidField } from '../../core/clips/clip-fields.ts'
+import { findOwnClip } from '../../core/clips/own-clip.ts'
 import { answerOnce } from '../../core/idempotency/answer-once.ts'
 import { dayOf, monthBefore } from '../../core/tokens/usage.store.ts'
 import { addViews, type DayViews, findDays, VIEW_KINDS } from '../../core/views/views.store.ts'
@@ -12,7 +13,6 @@ import { apiError } from '../../errors.ts'
 import { addTokenRoutes, tokenOf } from '../../http/authenticate.ts'
 import { readKey } from '../../http/idempotency-key.ts'
 import { answers, tokenRoute } from '../../http/shapes.ts'
-import { findOwnClip } from './clip.routes.ts'
 
 const MAX_DAYS = 400
 const MAX_ENTRIES = 1000
