@@ -1,7 +1,7 @@
 import { type CompiledQuery, Kysely, PostgresDialect } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type ClipFilter, listClips } from '../src/core/lists/clip-lists.store.ts'
 import type { DB } from '../src/db/tables.ts'
-import { type ClipFilter, listClips } from '../src/flows/clips/clip-lists.store.ts'
 import { gif } from './gif-bytes.ts'
 import { type FormFields, idIn, startTestService, type TestService } from './service.ts'
 

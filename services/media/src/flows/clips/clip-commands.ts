@@ -5,6 +5,7 @@ import { isClipId } from '../../core/clips/clip-id.ts'
 import { type Clip, type FoundClip, findClip } from '../../core/clips/clips.store.ts'
 import { listFiles } from '../../core/clips/renditions.store.ts'
 import { moderate } from '../../core/lifecycle/moderate.ts'
+import { listClips } from '../../core/lists/clip-lists.store.ts'
 import { listModerations, type Moderation } from '../../core/reports/moderations.store.ts'
 import { cleanNote } from '../../core/reports/report-fields.ts'
 import { viewsOf } from '../../core/views/find-views.ts'
@@ -12,7 +13,6 @@ import { REPORT_REASONS, SOURCE_STATES } from '../../db/tables.ts'
 import { isUuid } from '../../db/uuid.ts'
 import { toDetails } from '../../http/clip-details.ts'
 import { type CommandDeps, onDatabase } from '../../on-database.ts'
-import { listClips } from './clip-lists.store.ts'
 
 const MAX_LISTED = 1_000
 const MAX_DECISIONS = 100

@@ -1,20 +1,13 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { inDocument } from '@services/common/http/route-schema'
-import { type Static, Type } from 'typebox'
-import { invalidField, oneLine, tagKey } from '../../core/clips/clip-fields.ts'
-import { allows } from '../../core/tokens/scopes.ts'
-import type { ApiToken } from '../../core/tokens/tokens.store.ts'
-import { viewsOf } from '../../core/views/find-views.ts'
-import { isUuid } from '../../db/uuid.ts'
+import { Type } from 'typebox'
+import { readOwnClips } from '../../core/lists/read-list.ts'
+import { SORTS } from '../../core/lists/search/position.ts'
 import type { Deps } from '../../deps.ts'
-import { apiError } from '../../errors.ts'
 import { requireToken, tokenOf } from '../../http/authenticate.ts'
 import { DetailsShape, toDetails } from '../../http/clip-details.ts'
-import { linkToNext, pageOf, pageQuery } from '../../http/cursor.ts'
+import { linkToNext, pageOf, pageQuery, readLimit } from '../../http/cursor.ts'
 import { answers, tokenRoute } from '../../http/shapes.ts'
-import type { ClipFilter } from './clip-lists.store.ts'
-import { readList } from './read-list.ts'
-import { SORTS } from './search/position.ts'
 
 const Query = Type.Object({
   ...pageQuery,
@@ -70,17 +63,9 @@ export const listRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
     },
     async (request, reply) => {
       const { query } = request
-      const filter = readFilter(query, tokenOf(request), deps.now())
-      const { clips, nextCursor, views } = await deps.reads.current(async (db) => {
-        const read = await readList(db, { ...query, filter })
-        return {
-          ...read,
-          views: await viewsOf(
-            deps,
-            db,
-            read.clips.map(({ id }) => id),
-          ),
-        }
+      const { clips, views, nextCursor } = await readOwnClips(deps, tokenOf(request), {
+        ...query,
+        limit: readLimit(query),
       })
       const { site } = deps.config
       if (nextCursor) {
@@ -98,44 +83,4 @@ export const listRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
       }
     },
   )
-}
-
-type ListQuery = Static<typeof Query>
-
-function readFilter({ tag, state, nsfw, token, from, to }: ListQuery, caller: ApiToken, now: Date): ClipFilter {
-  const filter = {
-    tokenId: ownerOf(caller, token),
-    tagKey: tag === undefined ? undefined : tagKey(oneLine(tag)),
-    state,
-    nsfw: nsfw === undefined ? undefined : nsfw === 'true',
-    from: readTime('from', from),
-    to: readTime('to', to),
-    now,
-  }
-  if (filter.from && filter.to && filter.from >= filter.to) throw invalidField('to', 'must be later than from')
-  return filter
-}
-
-/** A day of UTC, or a time of RFC 3339; a `+` that is not encoded arrives as a blank. */
-const TIME = /^([12]\d{3}-\d\d-\d\d)(T\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+ -]\d\d:\d\d))?$/i
-
-function readTime(param: string, text: string | undefined): Date | undefined {
-  if (text === undefined) return undefined
-  const [, day] = TIME.exec(text) ?? []
-  const isDay = day !== undefined && new Date(`${day}T00:00Z`).toJSON()?.startsWith(day) === true
-  const time = new Date(text.replace(' ', '+'))
-  if (!isDay || Number.isNaN(time.getTime())) {
-    throw invalidField(param, 'must be a day, as in 2026-11-30, or a time, as in 2026-11-30T09:00:00Z')
-  }
-  return time
-}
-
-function ownerOf(caller: ApiToken, requested: string | undefined): string | null | undefined {
-  if (!allows(caller, 'admin')) {
-    if (requested === undefined || requested === caller.id) return caller.id
-    throw apiError('insufficient_scope', { details: { scope: 'admin' } })
-  }
-  if (requested === 'none') return null
-  if (requested !== undefined && !isUuid(requested)) throw invalidField('token', 'must be the id of a token, or none')
-  return requested
 }

@@ -1,9 +1,9 @@
 import { PLANNED_EACH_TIME } from '@services/common/database/connection'
 import { type Kysely, sql } from 'kysely'
 import { jsonArrayFrom } from 'kysely/helpers/postgres'
-import { type Clip, selectClips } from '../../core/clips/clips.store.ts'
-import { type ClipFile, FILE_COLUMNS } from '../../core/clips/renditions.store.ts'
 import type { DB, SourceState } from '../../db/tables.ts'
+import { type Clip, selectClips } from '../clips/clips.store.ts'
+import { type ClipFile, FILE_COLUMNS } from '../clips/renditions.store.ts'
 
 export interface ClipFilter {
   /** Null: clips without a token; undefined: all clips. */

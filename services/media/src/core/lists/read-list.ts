@@ -1,8 +1,15 @@
+// Lists of clips for their owners: pages by cursor, filters, searches and sorts (contract/media.md 2.15). The rule: no
+// page reads more than a bounded number of rows. SQL: clip-lists.store.ts and search/.
 import type { Kysely } from 'kysely'
-import { invalidField, oneLine } from '../../core/clips/clip-fields.ts'
 import type { DB } from '../../db/tables.ts'
-import { readLimit } from '../../http/cursor.ts'
+import type { Deps } from '../../deps.ts'
+import { invalidField, oneLine } from '../clips/clip-fields.ts'
+import type { ApiToken } from '../tokens/tokens.store.ts'
+import { viewsOf } from '../views/find-views.ts'
+import type { ViewSummary } from '../views/views.store.ts'
 import { type ClipFilter, type Direction, type ListedClip, listClips, listClipsById } from './clip-lists.store.ts'
+import type { ListQuery } from './list-query.ts'
+import { readFilter } from './read-filter.ts'
 import type { Search } from './search/lists.store.ts'
 import { listName, type Position, readPosition, type Sort, writePosition } from './search/position.ts'
 import { splitWords } from './search/search.store.ts'
@@ -12,20 +19,33 @@ import { searchClips } from './search/search-clips.ts'
 const MAX_CHARACTERS = 200
 const MAX_WORDS = 16
 
-/** All parameters of GET /media as they were given, and the filter that they make. */
-interface ListInput extends Partial<Record<'limit' | 'cursor' | 'q' | 'from' | 'to', string | undefined>> {
-  sort?: Sort
-  order?: Direction
-  filter: ClipFilter
+/** Clips of a page with their views, and the cursor of the next one. */
+export interface ListPage {
+  clips: ListedClip[]
+  views: Map<string, ViewSummary>
+  nextCursor: string | null
+}
+
+/** Reads a page of the clips that a token may list. Throws invalid_field and insufficient_scope. */
+export function readOwnClips(
+  deps: Pick<Deps, 'config' | 'now' | 'reads'>,
+  caller: ApiToken,
+  { limit, ...query }: ListQuery & { limit: number },
+): Promise<ListPage> {
+  const filter = readFilter(query, caller, deps.now())
+  return deps.reads.current(async (db) => {
+    const page = await readList(db, { ...query, limit, filter })
+    const ids = page.clips.map(({ id }) => id)
+    return { ...page, views: await viewsOf(deps, db, ids) }
+  })
 }
 
 /** Reads a page of clips. Throws invalid_field for a bad search or cursor. */
-export async function readList(
+async function readList(
   db: Kysely<DB>,
-  { filter, ...input }: ListInput,
-): Promise<{ clips: ListedClip[]; nextCursor: string | null }> {
-  const { q, sort = 'created', order = sort === 'title' ? 'asc' : 'desc', cursor, limit: _, ...others } = input
-  const limit = readLimit(input)
+  { filter, limit, ...input }: ListQuery & { limit: number; filter: ClipFilter },
+): Promise<Omit<ListPage, 'views'>> {
+  const { q, sort = 'created', order = sort === 'title' ? 'asc' : 'desc', cursor, ...others } = input
   const list = listName({ ...others, q, sort, order })
   const after = cursor === undefined ? undefined : readPosition(cursor, list, sort)
   const words = q === undefined ? [] : await readWords(db, q)

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { invalidField } from '../../../core/clips/clip-fields.ts'
-import { isClipId } from '../../../core/clips/clip-id.ts'
+import { invalidField } from '../../clips/clip-fields.ts'
+import { isClipId } from '../../clips/clip-id.ts'
 
 export const SORTS = ['created', 'title', 'bytes', 'duration', 'views'] as const
 export type Sort = (typeof SORTS)[number]
