@@ -120,7 +120,9 @@ test('media runs from its bundle alone: a clip with a caption is made, and the p
   form.set('caption', 'Hi')
   const made = await fetch(`${base}/media/upload`, { method: 'POST', headers: { Token: SECRET }, body: form })
   expect([made.status, await made.json()]).toMatchObject([201, {}])
-  expect((await fetch(base)).status).toBe(200)
+  for (const path of ['', '/session', '/assets/kit.css', '/assets/lit.js']) {
+    expect([path, (await fetch(base + path)).status]).toEqual([path, 200])
+  }
 
   const playlist = '#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXTINF:2,\na.ts\n#EXT-X-ENDLIST\n'
   const input = {

@@ -46,9 +46,19 @@ const PARTS: Record<string, Parts> = {
       'manifest-reader': 'ingest/manifests/manifest-reader.ts',
       'proxy-bridge': 'ingest/ytdlp/proxy-bridge.ts',
     },
-    files: [join(root, 'services/media/src/flows/pages/assets'), join(common, 'http/api-docs')],
+    // Pages look for the files of the kit and their own in one folder here.
+    files: [
+      join(common, 'pages/assets'),
+      join(root, 'services/media/src/flows/pages/assets'),
+      join(common, 'http/api-docs'),
+    ],
     packages: ['@ffmpeg-installer/ffmpeg', '@ffprobe-installer/ffprobe', 'sharp'],
-    packageFiles: { ...docsPage, 'dejavu-fonts-ttf': ['ttf/DejaVuSansCondensed-Bold.ttf'] },
+    packageFiles: {
+      ...docsPage,
+      'dejavu-fonts-ttf': ['ttf/DejaVuSansCondensed-Bold.ttf'],
+      'lit-html': ['lit-html.js', 'node/lit-html.js'],
+      thumbhash: ['thumbhash.js'],
+    },
   },
 }
 

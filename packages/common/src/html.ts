@@ -23,9 +23,14 @@ export const toText = (markup: Html): string => markup[MARKUP]
 
 /** Renders a JSON-LD block, in which no value can close the element or open a comment. */
 export function jsonLd(data: unknown): Html {
-  const json = JSON.stringify(data).replace(/[<>&\u2028\u2029]/g, toUnicodeEscape)
-  return raw(`<script type="application/ld+json">${json}</script>`)
+  return raw(`<script type="application/ld+json">${jsonText(data)}</script>`)
 }
+
+/** Renders values for the scripts of a page, which read them from the element with this id. */
+export const jsonBlock = (id: string, data: unknown): Html =>
+  raw(`<script type="application/json" id="${id}">${jsonText(data)}</script>`)
+
+const jsonText = (data: unknown) => JSON.stringify(data).replace(/[<>&\u2028\u2029]/g, toUnicodeEscape)
 
 export const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (char) => ESCAPES[char] ?? char)
 

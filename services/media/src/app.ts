@@ -21,6 +21,7 @@ import { variantRoutes } from './flows/files/variants/variant.routes.ts'
 import { importRoutes } from './flows/imports/import.routes.ts'
 import { moderationRoutes } from './flows/moderation/moderation.routes.ts'
 import { elementRoutes } from './flows/pages/element.routes.ts'
+import { libraryRoutes } from './flows/pages/library/library.routes.ts'
 import { oembedRoutes } from './flows/pages/oembed.routes.ts'
 import { pageRoutes } from './flows/pages/page.routes.ts'
 import { reportRoutes } from './flows/pages/report.routes.ts'
@@ -95,6 +96,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     await part.register(elementRoutes, { deps })
     await part.register(reportRoutes, { deps })
     await part.register(sessionRoutes, { deps })
+    await part.register(libraryRoutes, { deps })
   })
 
   // API token (uploads: see UPLOAD_AUTH)

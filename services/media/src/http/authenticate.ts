@@ -51,10 +51,15 @@ export function requireToken(app: FastifyInstance, deps: Deps, options: TokenOpt
     if (!allows(token, options.scope)) {
       throw apiError('insufficient_scope', { details: { scope: options.scope } })
     }
-    request.apiToken = token
-    recordUse(deps, token)
-    deps.requestCounter.count(token.id)
+    useToken(deps, request, token)
   })
+}
+
+/** Answers the request with the rights of a token, which counts it. */
+export function useToken(deps: Deps, request: FastifyRequest, token: ApiToken): void {
+  request.apiToken = token
+  recordUse(deps, token)
+  deps.requestCounter.count(token.id)
 }
 
 /** Adds routes that require a token and count as reads. */

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { type Html, html, raw } from '@services/common/html'
 import { openAssets } from '@services/common/pages/assets'
 import { type Document, htmlDocument, KIT_FILES } from '@services/common/pages/document'
@@ -6,8 +7,16 @@ import type { Config } from '../../config.ts'
 
 export const ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="8" fill="#1d5fd6"/><path d="M12.5 9.6v12.8a1 1 0 0 0 1.5.9l10.4-6.4a1 1 0 0 0 0-1.8L14 8.7a1 1 0 0 0-1.5.9z" fill="#fff"/></svg>`
 
+/** Module for browsers of the package, which Node resolves to its own variant. */
+const litHtml = (): string => {
+  const url = new URL('../lit-html.js', import.meta.resolve('lit-html'))
+  return readFileSync(url, 'utf8').replace(/\n\/\/# sourceMappingURL=.*/, '')
+}
+
 /** Files of pages, served below /assets/. */
-export const assets = openAssets([KIT_FILES, new URL('assets/', import.meta.url)], { 'favicon.svg': () => ICON })
+export const assets = openAssets([KIT_FILES, new URL('assets/', import.meta.url)], {
+  ...{ 'favicon.svg': () => ICON, 'lit.js': litHtml },
+})
 
 /** A page and its Content-Security-Policy. */
 export interface Page {

@@ -17,7 +17,6 @@ import {
   endBrowserSession,
   findBrowserSession,
   isOwnForm,
-  type Purpose,
   requireOwnPage,
   requireOwnScript,
 } from '../../../http/browser-session.ts'
@@ -25,6 +24,7 @@ import { addressKeyOf } from '../../../http/rate-limit.ts'
 import { errorResponses, HtmlPage, PageOrError } from '../../../http/shapes.ts'
 import { languageOf } from '../../../words/language.ts'
 import { sendOwnerPage } from '../owner-page.http.ts'
+import { findVisitor } from '../visitor.http.ts'
 import { type Problem, signedInPage, signInPage } from './session-page.ts'
 
 const MAX_BODY_BYTES = 8 * 1024
@@ -35,7 +35,7 @@ const ATTEMPTS = { points: 30, seconds: 60 }
 const MAX_NEXT = 2000
 
 /** Where a browser goes after the sign-in that names no page. */
-const HOME = '/session'
+const HOME = '/library'
 
 const PROBLEMS: Record<string, Problem> = {
   token_missing_or_invalid: 'refused',
@@ -68,16 +68,21 @@ export const sessionRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
           next: Type.Optional(
             Type.Unknown({ description: 'Path of the page to go on to.', ...inDocument({ type: 'string' }) }),
           ),
+          ended: Type.Optional(
+            Type.Unknown({ description: 'Present where a session has ended.', ...inDocument({ type: 'string' }) }),
+          ),
         }),
         response: { 200: HtmlPage, 303: withHeaders(Type.Null(), 'Location'), ...errorResponses(404, 429) },
       },
     },
     async (request, reply) => {
-      const { next } = request.query
+      const { next, ended } = request.query
       const language = languageOf(request)
-      const session = await visitorOf(request, reply, 'page')
-      if (session === 'ended') return sendOwnerPage(reply, site, signInPage(site, language, pathOf(next), 'ended'))
-      if (!session) return sendOwnerPage(reply, site, signInPage(site, language, pathOf(next)))
+      const session = await findVisitor(deps, request, reply, 'page')
+      if (!session || session === 'ended') {
+        const problem = session ?? (ended === undefined ? undefined : 'ended')
+        return sendOwnerPage(reply, site, signInPage(site, language, pathOf(next), problem))
+      }
       if (next !== undefined) return reply.redirect(site.baseUrl + pathOf(next), 303)
       return sendOwnerPage(reply, site, signedInPage(site, language, session))
     },
@@ -151,23 +156,13 @@ export const sessionRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
     { bodyLimit: MAX_BODY_BYTES, schema: { hide: true, body: EndBody } },
     async (request, reply) => {
       const { form_token: given, all } = request.body
-      const session = await visitorOf(request, reply, 'change')
+      const session = await findVisitor(deps, request, reply, 'change')
       if (session === 'ended') return sendOwnerPage(reply, site, signInPage(site, languageOf(request), HOME, 'ended'))
       // The form of an earlier session, in another tab: the page shows what there is now.
       if (session && isOwnForm(session, given)) await end(reply, session, all !== undefined)
       return reply.redirect(`${site.baseUrl}/session`, 303)
     },
   )
-
-  /** Returns the session of a page's visitor; `ended` for one that was. */
-  async function visitorOf(request: FastifyRequest, reply: FastifyReply, purpose: Purpose) {
-    try {
-      return await findBrowserSession(deps, request, reply, purpose)
-    } catch (error) {
-      if (!(error instanceof ApiError)) throw error
-      return error.code === 'session_required' ? 'ended' : undefined
-    }
-  }
 
   async function requireSession(request: FastifyRequest, reply: FastifyReply): Promise<BrowserSession> {
     const session = await findBrowserSession(deps, request, reply, 'change')

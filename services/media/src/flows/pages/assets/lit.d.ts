@@ -1,0 +1,2 @@
+// Types of `lit.js`, which the service answers with the package's own file (../document.ts).
+export * from 'lit-html'
