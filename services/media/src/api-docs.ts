@@ -38,6 +38,7 @@ const EXAMPLES = {
   'POST /media/{id}/moderation': { action: 'hide', reason: 'copyright', note: 'By letter of 12 May' },
   'POST /views': [{ id: 'EBhlMmOU', kind: 'file', day: '2026-11-28', count: 12 }],
   'POST /webhooks': { url: 'https://example.com/hooks/media', events: ['media.ready', 'media.failed'] },
+  'PATCH /tokens/{id}': { name: 'ci', limits: { upload: 500, quota_bytes: 20_000_000_000 } },
   'POST /tokens': { name: 'ci', scopes: ['write', 'read'], expires_in: 2_592_000 },
 }
 
@@ -71,7 +72,7 @@ export const apiDocs = ({ baseUrl, name }: Config['site']): ApiDocs => ({
       description: 'Delete token of a clip, from the answer to its upload.',
     },
   },
-  tags: ['media', 'files', 'pages', 'session', 'webhooks', 'tokens', 'moderation', 'service'],
+  tags: ['media', 'files', 'pages', 'session', 'webhooks', 'tokens', 'moderation', 'administration', 'service'],
   requestHeaders: {
     'If-Match': text('Precondition (RFC 9110 13.1.1).'),
     'If-Modified-Since': text('Precondition (RFC 9110 13.1.3).'),

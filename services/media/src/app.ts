@@ -10,6 +10,7 @@ import type { FastifyInstance } from 'fastify'
 import { apiDocs } from './api-docs.ts'
 import type { Deps } from './deps.ts'
 import { apiError, ERRORS_PATH } from './errors.ts'
+import { adminRoutes } from './flows/admin/admin.routes.ts'
 import { clipRoutes } from './flows/clips/clip.routes.ts'
 import { eventRoutes } from './flows/clips/events.routes.ts'
 import { linkRoutes } from './flows/clips/link.routes.ts'
@@ -27,6 +28,7 @@ import { pageRoutes } from './flows/pages/page.routes.ts'
 import { reportRoutes } from './flows/pages/report.routes.ts'
 import { sessionRoutes } from './flows/pages/session/session.routes.ts'
 import { tokenRoutes } from './flows/tokens/token.routes.ts'
+import { tokenUsageRoutes } from './flows/tokens/token-usage.routes.ts'
 import { sharexRoutes } from './flows/uploads/sharex.routes.ts'
 import { tusRoutes } from './flows/uploads/tus.routes.ts'
 import { announceTus, TUS_REQUEST_HEADERS, TUS_RESPONSE_HEADERS } from './flows/uploads/tus-headers.http.ts'
@@ -113,6 +115,8 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
 
   // Scope `admin`
   await app.register(tokenRoutes, { deps })
+  await app.register(tokenUsageRoutes, { deps })
+  await app.register(adminRoutes, { deps })
   await app.register(moderationRoutes, { deps })
   await app.register(reviewRoutes, { deps })
   return app

@@ -49,9 +49,6 @@ const KEEP_DAYS_MS = 396 * 86_400_000
 /** Long enough for the months that a dispute about a decision takes. */
 const KEEP_REPORTS_MS = 180 * 86_400_000
 
-/** Acts of admins and operators: a year and a month, as long as the usage of tokens. */
-const KEEP_AUDIT_MS = KEEP_DAYS_MS
-
 const KEEP_DELIVERIES_MS = 30 * 86_400_000
 
 /** Variants that nothing requests cost their clip's quota. */
@@ -147,7 +144,7 @@ function kindsOf(deps: HousekeepingDeps): Kinds {
     'outcomes of requests': { begin: () => deleteOutcomesBefore(db, ago(KEY_LIFETIME_MS)) },
     reports: { begin: () => deleteReportsBefore(db, ago(KEEP_REPORTS_MS)) },
     'keys of reporters': { begin: () => once(() => deleteKeysBefore(db, monthOf(now()))) },
-    'audit entries': { begin: () => deleteEntriesBefore(db, ago(KEEP_AUDIT_MS)) },
+    'audit entries': { begin: () => deleteEntriesBefore(db, ago(config.auditKeepSeconds * 1000)) },
     deliveries: { begin: () => deleteDeliveriesBefore(db, ago(KEEP_DELIVERIES_MS)) },
   }
 }

@@ -8,7 +8,7 @@ interface Operation {
   requestBody?: { content: Record<string, { example?: Record<string, unknown> }> }
 }
 
-const GROUPS = ['media', 'files', 'pages', 'session', 'webhooks', 'tokens', 'moderation', 'service']
+const GROUPS = ['media', 'files', 'pages', 'session', 'webhooks', 'tokens', 'moderation', 'administration', 'service']
 
 test('/docs has our name and icon, fits phones, and loads nothing inline and nothing from other hosts', async ({
   service,
@@ -106,7 +106,7 @@ test('numbers, choices, what is needed and what may be null are described as the
 
 test('each JSON body has an example, which is accepted as it is', async ({ service }) => {
   const { body } = await service.get('/openapi.json')
-  const { token } = await service.newToken({ scopes: ['admin', 'write'] })
+  const { token, id: tokenId } = await service.newToken({ scopes: ['admin', 'write'] })
   const id = idIn(await service.ready(await clip('plain.gif')))
   const answers: Record<string, number> = {}
   for (const [path, operations] of Object.entries<Record<string, Operation>>(body.paths)) {
@@ -117,7 +117,8 @@ test('each JSON body has an example, which is accepted as it is', async ({ servi
       // The one that leaves the machine.
       if (path === '/media/import') continue
       const reported = path === '/reports/{id}' && (await service.get('/reports', { token })).body.success.items[0]
-      const answer = await service.call(method.toUpperCase(), path.replace('{id}', reported ? reported.id : id), {
+      const subject = reported ? reported.id : path === '/tokens/{id}' ? tokenId : id
+      const answer = await service.call(method.toUpperCase(), path.replace('{id}', subject), {
         headers: { token, 'content-type': 'application/json' },
         body: JSON.stringify(media.example),
       })
@@ -126,6 +127,7 @@ test('each JSON body has an example, which is accepted as it is', async ({ servi
   }
   expect(answers).toEqual({
     'patch /media/{id}': 200,
+    'patch /tokens/{id}': 200,
     'post /gif/{id}/report': 202,
     'post /media/{id}/links': 200,
     'post /media/{id}/moderation': 200,

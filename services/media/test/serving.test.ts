@@ -526,6 +526,7 @@ describe('every address', () => {
   test('is in the OpenAPI document', async ({ service }) => {
     const { body } = await service.get('/openapi.json')
     expect(Object.keys(body.paths).toSorted()).toEqual([
+      '/audit',
       '/embed/{id}',
       '/embed/{id}/data',
       '/f/{id}.{kind}',
@@ -552,6 +553,8 @@ describe('every address', () => {
       '/sharex.sxcu',
       '/tokens',
       '/tokens/{id}',
+      '/tokens/{id}/sessions',
+      '/tokens/{id}/usage',
       '/tus',
       '/tus/{id}',
       '/v/{signature}/{options}/{file}',

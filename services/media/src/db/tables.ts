@@ -29,6 +29,8 @@ export const TABLES = [
   'moderations',
   'blocked_hashes',
   'audit_entries',
+  'storage_checks',
+  'storage_counts',
   'browser_sessions',
   'clip_views',
   'clip_view_sums',
@@ -109,11 +111,27 @@ export const AUDIT_ACTIONS = [
   'clip_moderated',
   'links_created',
   'links_ended',
+  'sessions_ended',
+  'dead_letter_retried',
+  'dead_letter_deleted',
   'files_repaired',
+  'storage_check_begun',
+  'scans_queued',
 ] as const
 export type AuditAction = (typeof AUDIT_ACTIONS)[number]
 export const VERDICTS = ['ok', 'nsfw', 'hide', 'block'] as const
 export type Verdict = (typeof VERDICTS)[number]
+
+/** Result of a check of the stored files. */
+export interface StorageResult {
+  files: number
+  bytes: number
+  rows: number
+  /** Findings by kind. */
+  found: Record<string, number>
+  /** The first findings. */
+  findings: object[]
+}
 
 export interface DB {
   api_tokens: {
@@ -159,6 +177,8 @@ export interface DB {
     extras: Generated<ExtraKind[]>
     clip_count: number
     requeue_count: Generated<number>
+    /** Machine whose worker began the last attempt. */
+    worker: ColumnType<string | null, string | null | undefined, string | null>
     unreferenced_at: MaybeTime
     created_at: Date
     finished_at: MaybeTime
@@ -363,12 +383,14 @@ export interface DB {
   audit_entries: {
     id: string
     action: AuditAction
-    /** Clip or token. */
+    /** Clip, token or dead letter. */
     target: string | null
     origin: 'admin' | 'cli'
     token_id: string | null
     /** Account of the machine, for a command. */
     operator: string | null
+    /** Address of the admin's client. */
+    address: ColumnType<string | null, string | null | undefined, never>
     details: Json<object>
     created_at: Date
   }
@@ -386,6 +408,24 @@ export interface DB {
     page: Generated<number>
     embed: Generated<number>
     file: Generated<number>
+  }
+  /** Checks of the stored files: the one that runs, and the last that ended. */
+  storage_checks: {
+    id: string
+    /** Account of the machine, for a command. */
+    operator: string | null
+    begun_at: Date
+    finished_at: MaybeTime
+    worker: ColumnType<string | null, string | null | undefined, string | null>
+    result: ColumnType<StorageResult | null, unknown, unknown>
+    error: ColumnType<string | null, string | null | undefined, string | null>
+  }
+  storage_counts: {
+    /** Extension of the files. */
+    kind: string
+    files: number
+    bytes: number
+    counted_at: Date
   }
   browser_sessions: {
     /** Hash of the cookie's value. */

@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Actor } from '../core/audit/audit.ts'
+import type { AdminActor } from '../core/audit/audit.ts'
 import { allows } from '../core/tokens/scopes.ts'
 import { hashToken, isWellFormed } from '../core/tokens/token-format.ts'
 import { type ApiToken, findLiveToken, recordTokenUse } from '../core/tokens/tokens.store.ts'
@@ -9,11 +9,14 @@ import type { Scope } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { findBrowserSession, isOwnScript, requireOwnScript } from './browser-session.ts'
+import { clientAddressOf } from './rate-limit.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
     /** Null for a caller without a token, where that is allowed. */
     apiToken: ApiToken | null
+    /** Address of the client, where it is known. */
+    clientAddress: string | null
   }
   interface FastifyContextConfig {
     /** True for a GET that changes something. */
@@ -38,6 +41,7 @@ interface TokenOptions {
  */
 export function requireToken(app: FastifyInstance, deps: Deps, options: TokenOptions): void {
   app.decorateRequest('apiToken', null)
+  app.decorateRequest('clientAddress', null)
   app.addHook('onRequest', async (request, reply) => {
     const presented = presentedToken(request)
     // The cookie of a browser is of no concern to pages that ask for no token.
@@ -58,6 +62,7 @@ export function requireToken(app: FastifyInstance, deps: Deps, options: TokenOpt
 /** Answers the request with the rights of a token, which counts it. */
 export function useToken(deps: Deps, request: FastifyRequest, token: ApiToken): void {
   request.apiToken = token
+  request.clientAddress = clientAddressOf(request, deps.config.limits.header)
   recordUse(deps, token)
   deps.requestCounter.count(token.id)
 }
@@ -81,7 +86,9 @@ export function tokenOf(request: FastifyRequest): ApiToken {
 }
 
 /** Actor of a route that needs the scope `admin`. */
-export const adminOf = (request: FastifyRequest): Actor => ({ origin: 'admin', tokenId: tokenOf(request).id })
+export const adminOf = (request: FastifyRequest): AdminActor => ({
+  ...{ origin: 'admin', tokenId: tokenOf(request).id, address: request.clientAddress },
+})
 
 /** Reads the token as it was sent, known or not. */
 export function presentedToken({ headers }: Pick<FastifyRequest, 'headers'>): string | undefined {

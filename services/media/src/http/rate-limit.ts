@@ -135,3 +135,7 @@ async function consume(limiter: RateLimiterAbstract, key: string): Promise<{ sta
 /** Rate-limit key of a caller without a token. Callers of unknown address share one. */
 export const addressKeyOf = (request: FastifyRequest, header: string | undefined): string =>
   (header && readTrustedHeader(request, header)?.limitKey) ?? 'all'
+
+/** Address of the client: by the trusted header if there is one, else that of the connection. */
+export const clientAddressOf = (request: FastifyRequest, header: string | undefined): string | null =>
+  header === undefined ? request.ip : (readTrustedHeader(request, header)?.address ?? null)

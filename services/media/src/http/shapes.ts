@@ -193,6 +193,16 @@ export const answers = <Status extends number, Shape extends TSchema>(
 /** A moment, which the serializer writes as ISO 8601. */
 export const Time = Type.Unsafe<Date>(Type.String({ format: 'date-time' }))
 
+/** A day of UTC, as in 2026-11-28. */
+export const Day = (description: string) =>
+  Type.String({ maxLength: 10, description, ...inDocument({ format: 'date' }) })
+
+/** Query of days, which core/lists/day-span.ts reads. */
+export const daysQuery = {
+  from: Type.Optional(Day('First UTC day.')),
+  to: Type.Optional(Day('Last UTC day; today if absent.')),
+}
+
 export const orNull = <Shape extends TSchema>(shape: Shape, options?: TSchemaOptions) =>
   Type.Union([shape, Type.Null()], options)
 

@@ -1,7 +1,7 @@
 import { jsonb } from '@services/common/database/pool'
 import { deleteInBatches } from '@services/common/housekeeping/delete-in-batches'
 import type { Insertable, Kysely, Selectable } from 'kysely'
-import type { DB } from '../../db/tables.ts'
+import type { AuditAction, DB } from '../../db/tables.ts'
 
 export type AuditEntry = Selectable<DB['audit_entries']>
 
@@ -18,19 +18,45 @@ export async function setDetails(db: Kysely<DB>, id: string, details: object): P
     .execute()
 }
 
-/** Newest first. */
+export interface AuditFilter {
+  tokenId?: string | undefined
+  action?: AuditAction | undefined
+  /** Clip, token or dead letter. */
+  target?: string | undefined
+  from?: Date | undefined
+  /** Time before which the acts were. */
+  to?: Date | undefined
+}
+
+/** Lists acts with the names of their tokens, newest first. */
 export async function listEntries(
   db: Kysely<DB>,
-  { target, limit }: { target: string | undefined; limit: number },
-): Promise<AuditEntry[]> {
-  return db
+  { tokenId, action, target, from, to }: AuditFilter,
+  { after, limit }: { after?: { createdAt: Date; id: string } | undefined; limit: number },
+): Promise<(AuditEntry & { token_name: string | null })[]> {
+  let query = db
     .selectFrom('audit_entries')
-    .selectAll()
-    .$if(target !== undefined, (query) => query.where('target', '=', target as string))
-    .orderBy('created_at', 'desc')
-    .orderBy('id', 'desc')
+    .leftJoin('api_tokens', 'api_tokens.id', 'audit_entries.token_id')
+    .selectAll('audit_entries')
+    .select('api_tokens.name as token_name')
+    .orderBy('audit_entries.created_at', 'desc')
+    .orderBy('audit_entries.id', 'desc')
     .limit(limit)
-    .execute()
+  if (tokenId !== undefined) query = query.where('audit_entries.token_id', '=', tokenId)
+  if (action !== undefined) query = query.where('action', '=', action)
+  if (target !== undefined) query = query.where('target', '=', target)
+  if (from) query = query.where('audit_entries.created_at', '>=', from)
+  if (to) query = query.where('audit_entries.created_at', '<', to)
+  if (after) {
+    query = query.where((column) =>
+      column(
+        column.refTuple('audit_entries.created_at', 'audit_entries.id'),
+        '<',
+        column.tuple(after.createdAt, after.id),
+      ),
+    )
+  }
+  return query.execute()
 }
 
 export const deleteEntriesBefore = (db: Kysely<DB>, before: Date) =>

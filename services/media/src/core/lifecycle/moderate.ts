@@ -31,6 +31,8 @@ export type Decision = Pick<Moderation, 'action' | 'origin' | 'note'> & {
   tokenId: string | null
   /** Account of the machine whose command decides. */
   operator?: string | null
+  /** Address of the moderator's client. */
+  address?: string | null
   /** Reason class of a clip that is hidden; the report's own if absent. */
   reason?: HiddenReason | undefined
 }
@@ -70,10 +72,10 @@ async function auditDecision(
   deps: Pick<Deps, 'now' | 'newId'>,
   trx: Transaction<DB>,
   { clipId, reportId, clips }: { clipId: string; reportId: string | undefined; clips: number },
-  { action: decision, reason, tokenId, operator }: Decision,
+  { action: decision, reason, tokenId, operator, address = null }: Decision,
 ): Promise<void> {
   const by = tokenId
-    ? { origin: 'admin' as const, tokenId }
+    ? { origin: 'admin' as const, tokenId, address }
     : operator
       ? { origin: 'cli' as const, operator }
       : undefined

@@ -24,7 +24,8 @@ export function readFilter({ tag, state, nsfw, token, from, to }: ListQuery, cal
 /** A day of UTC, or a time of RFC 3339; a `+` that is not encoded arrives as a blank. */
 const TIME = /^([12]\d{3}-\d\d-\d\d)(T\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+ -]\d\d:\d\d))?$/i
 
-function readTime(param: string, text: string | undefined): Date | undefined {
+/** Reads a day of UTC or a time. Throws invalid_field. */
+export function readTime(param: string, text: string | undefined): Date | undefined {
   if (text === undefined) return undefined
   const [, day] = TIME.exec(text) ?? []
   const isDay = day !== undefined && new Date(`${day}T00:00Z`).toJSON()?.startsWith(day) === true

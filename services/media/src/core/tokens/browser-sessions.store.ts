@@ -1,5 +1,5 @@
 import { deleteInBatches } from '@services/common/housekeeping/delete-in-batches'
-import { type Insertable, type Kysely, sql } from 'kysely'
+import { type Insertable, type Kysely, type Selectable, sql } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import { type ApiToken, isLive, TOKEN_COLUMNS } from './tokens.store.ts'
 
@@ -57,6 +57,21 @@ export async function renewSession(db: Kysely<DB>, hash: Buffer, now: Date, expi
 export async function endSessions(db: Kysely<DB>, hashes: readonly Buffer[]): Promise<void> {
   if (hashes.length > 0) await db.deleteFrom('browser_sessions').where('hash', 'in', hashes).execute()
 }
+
+/** Sessions of a token that have not ended, last used first; MAX_SESSIONS at most. */
+export const listSessionsOf = (
+  db: Kysely<DB>,
+  tokenId: string,
+  now: Date,
+): Promise<Pick<Selectable<DB['browser_sessions']>, 'client_name' | 'created_at' | 'last_used_at' | 'expires_at'>[]> =>
+  db
+    .selectFrom('browser_sessions')
+    .select(['client_name', 'created_at', 'last_used_at', 'expires_at'])
+    .where('token_id', '=', tokenId)
+    .where('expires_at', '>', now)
+    .orderBy('last_used_at', 'desc')
+    .limit(MAX_SESSIONS)
+    .execute()
 
 /** Ends all sessions of a token; returns how many there were. */
 export async function endSessionsOf(db: Kysely<DB>, tokenId: string): Promise<number> {

@@ -65,6 +65,14 @@ export const revokeTokenAs = (
     return { ...revoked, sessions_ended }
   })
 
+/** Ends the sessions of browsers of a token, which stays good, and records it. Returns how many there were. */
+export const endSessionsAs = (deps: TokenDeps, by: Actor, id: string): Promise<number> =>
+  deps.db.transaction().execute(async (trx) => {
+    const sessions_ended = await endSessionsOf(trx, id)
+    await recordAct(deps, trx, by, { action: 'sessions_ended', target: id, details: { sessions_ended } })
+    return sessions_ended
+  })
+
 /** Creates a token; `token` is in this answer and nowhere else. */
 export async function createToken(deps: TokenDeps, input: Named): Promise<ApiToken & { token: string }> {
   const { name, scopes, limits = {}, expiresAt: expires_at } = input

@@ -96,6 +96,28 @@ export async function listTokens(db: Kysely<DB>): Promise<ApiToken[]> {
   return db.selectFrom('api_tokens').select(TOKEN_COLUMNS).orderBy('created_at').orderBy('id').execute()
 }
 
+/** Lists a page of tokens, newest first. */
+export async function listTokensAfter(
+  db: Kysely<DB>,
+  { after, limit }: { after: { createdAt: Date; id: string } | undefined; limit: number },
+): Promise<ApiToken[]> {
+  let query = db
+    .selectFrom('api_tokens')
+    .select(TOKEN_COLUMNS)
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(limit)
+  if (after) {
+    query = query.where((column) =>
+      column(column.refTuple('created_at', 'id'), '<', column.tuple(after.createdAt, after.id)),
+    )
+  }
+  return query.execute()
+}
+
+export const findTokenById = (db: Kysely<DB>, id: string): Promise<ApiToken | undefined> =>
+  db.selectFrom('api_tokens').select(TOKEN_COLUMNS).where('id', '=', id).executeTakeFirst()
+
 export interface TokenChanges {
   name?: string
   scopes?: Scope[]

@@ -109,6 +109,28 @@ export async function listUsage(db: Kysely<DB>, id: string | undefined, now: Dat
   }))
 }
 
+export interface TokenDay {
+  day: string
+  requests: number
+  clips: number
+  bytes: number
+}
+
+/** Days on which a token was used, oldest first. Calls of the last seconds may be missing. */
+export const listTokenDays = (
+  db: Kysely<DB>,
+  tokenId: string,
+  { from, to }: { from: string; to: string },
+): Promise<TokenDay[]> =>
+  db
+    .selectFrom('token_days')
+    .select([sql<string>`day::text`.as('day'), 'requests', 'clips', 'bytes'])
+    .where('token_id', '=', tokenId)
+    .where('day', '>=', from)
+    .where('day', '<=', to)
+    .orderBy('token_days.day')
+    .execute()
+
 const sumOf = (name: 'requests' | 'clips' | 'bytes', condition: RawBuilder<unknown>) =>
   sql<number>`coalesce(sum(${sql.ref(name)}) filter (where ${condition}), 0)::bigint`
 

@@ -19,7 +19,7 @@ import { viewsOf } from '../../core/views/find-views.ts'
 import type { DB } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
-import { addTokenRoutes, tokenOf } from '../../http/authenticate.ts'
+import { addTokenRoutes, adminOf, tokenOf } from '../../http/authenticate.ts'
 import { DetailsShape, toDetails } from '../../http/clip-details.ts'
 import { answers, counted, errorResponses, TOKEN_SECURITY, tokenRoute } from '../../http/shapes.ts'
 import { PatchBody, readAccess, readChanges } from './clip-changes.ts'
@@ -69,7 +69,7 @@ export const clipRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
         const texts = readChanges(request.body)
         const access = readAccess(request.body, accessRulesOf(deps, tokenId))
         const fields = Object.keys(PatchBody.properties).filter((name) => Object.hasOwn(request.body, name))
-        const alongside = auditAdmin(deps, tokenOf(request), clip, { action: 'clip_changed', details: { fields } })
+        const alongside = auditAdmin(deps, adminOf(request), clip, { action: 'clip_changed', details: { fields } })
         if (access) await changeAccess(deps, id, { texts, access, alongside })
         else if (Object.keys(texts).length > 0) await changeTexts(deps, id, { texts, alongside })
         return describe(await findOwnClip(deps, tokenOf(request), id))
@@ -100,7 +100,7 @@ export const clipRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
         const { id } = request.params
         const clip = request.apiToken ? await findOwnClip(deps, request.apiToken, id) : undefined
         if (!clip) await requireDeleteToken(deps.db, id, request.headers['x-delete-token'] ?? '')
-        const alongside = clip && auditAdmin(deps, tokenOf(request), clip, { action: 'clip_deleted' })
+        const alongside = clip && auditAdmin(deps, adminOf(request), clip, { action: 'clip_deleted' })
         const isDeleted = await softDeleteClip(deps, id, { alongside })
         deps.knownFiles.evict(id)
         if (!isDeleted) throw apiError('gone')

@@ -9,7 +9,7 @@ import { type Clip, setLinkSalt } from '../../core/clips/clips.store.ts'
 import { findOwnClip } from '../../core/clips/own-clip.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
-import { addTokenRoutes, tokenOf } from '../../http/authenticate.ts'
+import { addTokenRoutes, adminOf, tokenOf } from '../../http/authenticate.ts'
 import { answers, counted, errorResponses, ResultShape, Time, tokenRoute } from '../../http/shapes.ts'
 
 const { files, embed, oembed } = ResultShape.properties
@@ -34,7 +34,7 @@ export const linkRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
   /** Undefined for a clip that is gone. */
   function setSalt(request: FastifyRequest, clip: Clip, how: { replace?: true }, act: Omit<Act, 'target'>) {
     const salt = { ...how, fresh: makeLinkSalt() }
-    const alongside = auditAdmin(deps, tokenOf(request), clip, act)
+    const alongside = auditAdmin(deps, adminOf(request), clip, act)
     if (!alongside) return setLinkSalt(deps.db, clip.id, salt)
     return deps.db.transaction().execute(async (trx) => {
       const set = await setLinkSalt(trx, clip.id, salt)

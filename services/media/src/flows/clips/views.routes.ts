@@ -1,24 +1,21 @@
 // Views of a clip by day, and views that a CDN counted. Counting: http/record-view.ts. Tests: test/views.test.ts.
 import { createHash } from 'node:crypto'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { inDocument } from '@services/common/http/route-schema'
 import { type Static, Type } from 'typebox'
 import { invalidField } from '../../core/clips/clip-fields.ts'
 import { findOwnClip } from '../../core/clips/own-clip.ts'
 import { answerOnce } from '../../core/idempotency/answer-once.ts'
-import { dayOf, monthBefore } from '../../core/tokens/usage.store.ts'
+import { MAX_DAYS, readDay, readSpan } from '../../core/lists/day-span.ts'
+import { dayOf } from '../../core/tokens/usage.store.ts'
 import { addViews, type DayViews, findDays, VIEW_KINDS } from '../../core/views/views.store.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { addTokenRoutes, tokenOf } from '../../http/authenticate.ts'
 import { readKey } from '../../http/idempotency-key.ts'
-import { answers, tokenRoute } from '../../http/shapes.ts'
+import { answers, Day, daysQuery, tokenRoute } from '../../http/shapes.ts'
 
-const MAX_DAYS = 400
 const MAX_ENTRIES = 1000
-const DAY_MS = 86_400_000
 
-const Day = (description: string) => Type.String({ maxLength: 10, description, ...inDocument({ format: 'date' }) })
 const Counts = { page: Type.Integer(), embed: Type.Integer(), file: Type.Integer() }
 const ViewsShape = Type.Object(
   {
@@ -50,10 +47,7 @@ export const viewRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
           ...tokenRoute('media', 'getViews', 'Views of a clip by day'),
           description: `At most ${MAX_DAYS} days; the last 30 without \`from\`. Views of the last seconds may be missing.`,
           params: Type.Object({ id: Type.String() }),
-          querystring: Type.Object({
-            from: Type.Optional(Day('First UTC day.')),
-            to: Type.Optional(Day('Last UTC day; today if absent.')),
-          }),
+          querystring: Type.Object(daysQuery),
           response: answers(200, ViewsShape, [401, 403, 404, 410, 422, 429]),
         },
       },
@@ -98,21 +92,6 @@ export const viewRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
       },
     )
   })
-}
-
-/** Reads the days of a query, both included. Throws invalid_field. */
-function readSpan(query: { from?: string; to?: string }, now: Date): { from: string; to: string } {
-  const to = query.to === undefined ? dayOf(now) : readDay('to', query.to)
-  const from = query.from === undefined ? monthBefore(new Date(`${to}T00:00:00Z`)) : readDay('from', query.from)
-  const days = (Date.parse(to) - Date.parse(from)) / DAY_MS + 1
-  if (days < 1 || days > MAX_DAYS) throw invalidField('from', `must be at most ${MAX_DAYS} days before \`to\``)
-  return { from, to }
-}
-
-function readDay(name: string, day: string): string {
-  const moment = /^\d{4}-\d{2}-\d{2}$/.test(day) ? new Date(`${day}T00:00:00Z`) : undefined
-  if (moment && moment.getTime() >= 0 && dayOf(moment) === day) return day
-  throw invalidField(name, 'must be a day since 1970, as in 2026-11-28')
 }
 
 const readEntry =

@@ -14,12 +14,14 @@ const auditList = command({
   run: async ({ options: { target, limit = '50' }, json }) => {
     if (!/^[1-9]\d*$/.test(limit) || Number(limit) > MAX_LISTED)
       throw new UsageError(`--limit must be a number from 1 to ${MAX_LISTED}`)
-    const entries = await onDatabase(({ db }) => listEntries(db, { target, limit: Number(limit) }))
+    const entries = await onDatabase(({ db }) => listEntries(db, { target }, { limit: Number(limit) }))
     if (json || entries.length > 0) printResult(json, entries, entries.map(toLine).join('\n'))
   },
 })
 
 export const auditCommands = [auditList]
 
-const toLine = ({ created_at: at, action, target, origin, token_id: token, operator, details }: AuditEntry): string =>
-  [at.toISOString(), action, target ?? 'all files', origin, token ?? operator, JSON.stringify(details)].join('  ')
+const toLine = ({ created_at: at, action, target, origin, details, ...by }: AuditEntry): string => {
+  const actor = [by.token_id ?? by.operator, by.address].filter(Boolean).join(' ')
+  return [at.toISOString(), action, target ?? 'all files', origin, actor, JSON.stringify(details)].join('  ')
+}

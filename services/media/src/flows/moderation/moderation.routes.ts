@@ -14,7 +14,7 @@ import { MODERATION_ACTIONS, MODERATION_ORIGINS, REPORT_REASONS } from '../../db
 import { isUuid } from '../../db/uuid.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
-import { requireToken, tokenOf } from '../../http/authenticate.ts'
+import { adminOf, requireToken } from '../../http/authenticate.ts'
 import { cutPage, linkToNext, pageOf, pageQuery, readPage } from '../../http/cursor.ts'
 import { answers, orNull, Time, tokenRoute } from '../../http/shapes.ts'
 
@@ -126,7 +126,7 @@ export const moderationRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async
       const { action, note } = request.body
       const report = isUuid(id) ? await findReport(deps.db, id) : undefined
       if (!report) throw apiError('not_found')
-      const decision = { action, note: cleanNote(note), origin: 'admin', tokenId: tokenOf(request).id } as const
+      const decision = { action, note: cleanNote(note), ...adminOf(request) }
       await moderate(deps, { clipId: report.clipId, reportId: id }, decision)
       const decided = await findWholeReport(deps.db, id)
       if (!decided) throw apiError('not_found')
@@ -173,7 +173,7 @@ export const moderationRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async
       const { action, reason, note } = request.body
       const clipId = await requireKnown(request.params.id)
       const decision = { action, reason: reason ?? undefined, note: cleanNote(note) }
-      await moderate(deps, { clipId }, { ...decision, origin: 'admin', tokenId: tokenOf(request).id })
+      await moderate(deps, { clipId }, { ...decision, ...adminOf(request) })
       return { success: { items: await decisionsOf(clipId) } }
     },
   )

@@ -44,6 +44,7 @@ export async function findVisitor(
 export function requireVisitor(app: FastifyInstance, deps: Deps): void {
   app.decorateRequest('visitor', null)
   app.decorateRequest('apiToken', null)
+  app.decorateRequest('clientAddress', null)
   app.addHook('onRequest', async (request, reply) => {
     if (!deps.config.hasLibrary) throw apiError('not_found')
     const isRead = request.method === 'GET' || request.method === 'HEAD'

@@ -7,7 +7,7 @@ import { type Scope, TOKEN_LIMITS, type TokenLimits } from '../../db/tables.ts'
 export const LIMITS_EXAMPLE = 'upload=1000,import=500,read=5000,queued=20,quota_bytes=20G,daily_bytes=5G'
 
 /** A hundred years: a later date is not valid everywhere. */
-export const LONGEST_LIFE_SECONDS = 876_000 * 3600
+const LONGEST_LIFE_SECONDS = 876_000 * 3600
 
 /** Reads the options that are given. Throws UsageError. */
 export function readTokenOptions(

@@ -1,24 +1,23 @@
 // /tokens and the commands `tokens …`. A token is shown once, when it is created. Tests: test/tokens.test.ts,
 // test/bootstrap-token.test.ts.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { parseDurationSeconds, SECONDS_OR_DURATION } from '@services/common/config/duration'
 import { inDocument } from '@services/common/http/route-schema'
-import { Type } from 'typebox'
-import { invalidField, oneLine } from '../../core/clips/clip-fields.ts'
-import { createTokenAs, revokeTokenAs } from '../../core/tokens/create-token.ts'
+import { type Static, Type } from 'typebox'
+import { readTokenEnd, readTokenName } from '../../core/administration/token-input.ts'
+import { invalidField } from '../../core/clips/clip-fields.ts'
+import { changeTokenAs, createTokenAs, revokeTokenAs } from '../../core/tokens/create-token.ts'
 import { ALL_SCOPES, USUAL_SCOPES } from '../../core/tokens/scopes.ts'
-import { listTokens } from '../../core/tokens/tokens.store.ts'
+import { type ApiToken, listTokensAfter } from '../../core/tokens/tokens.store.ts'
 import { TOKEN_LIMITS, type TokenLimits } from '../../db/tables.ts'
 import { isUuid } from '../../db/uuid.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { adminOf, requireToken } from '../../http/authenticate.ts'
+import { cutPage, linkToNext, pageOf, pageQuery, readPage } from '../../http/cursor.ts'
 import { answers, counted, errorResponses, orNull, Time, tokenRoute } from '../../http/shapes.ts'
-import { LONGEST_LIFE_SECONDS } from './token-options.ts'
-
-const MAX_NAME = 100
 
 const ScopeShape = Type.Enum(ALL_SCOPES, { title: 'Scope' })
+const ScopesShape = Type.Array(ScopeShape, { minItems: 1, maxItems: ALL_SCOPES.length })
 const LimitsShape = Type.Unsafe<TokenLimits>(
   Type.Object(
     Object.fromEntries(
@@ -53,7 +52,7 @@ const NewTokenShape = Type.Object(
 
 const CreateBody = Type.Object({
   name: Type.String({ minLength: 1, description: 'Purpose of the token.' }),
-  scopes: Type.Optional(Type.Array(ScopeShape, { minItems: 1, maxItems: ALL_SCOPES.length })),
+  scopes: Type.Optional(ScopesShape),
   limits: Type.Optional(LimitsShape),
   expires_in: Type.Optional(
     Type.Union([Type.Integer(), Type.String()], {
@@ -63,12 +62,18 @@ const CreateBody = Type.Object({
   ),
 })
 
-/** Reads whole seconds. Throws invalid_field. */
-function readLife(span: string | number): number {
-  const seconds = Math.floor(parseDurationSeconds(String(span).trim()) ?? 0)
-  if (seconds >= 1 && seconds <= LONGEST_LIFE_SECONDS) return seconds
-  throw invalidField('expires_in', `must be ${SECONDS_OR_DURATION}, from a second to 100 years`)
-}
+/** Null removes an end or a limit; an absent member stays. */
+const ChangeBody = Type.Object({
+  name: Type.Optional(Type.String({ minLength: 1 })),
+  scopes: Type.Optional(ScopesShape),
+  limits: Type.Optional(LimitsShape),
+  expires_in: Type.Optional(
+    Type.Union([Type.Integer(), Type.String(), Type.Null()], {
+      description: 'Lifetime from now; null: the token never expires.',
+      ...inDocument({ anyOf: undefined, type: ['integer', 'string', 'null'] }),
+    }),
+  ),
+})
 
 export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   requireToken(app, deps, { scope: 'admin' })
@@ -81,11 +86,21 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
     '/tokens',
     {
       schema: {
-        ...tokenRoute('tokens', 'listTokens', 'All tokens without their secret parts'),
-        response: answers(200, Type.Object({ items: Type.Array(TokenShape) }), [401, 403, 429]),
+        ...tokenRoute('tokens', 'listTokens', 'All tokens without their secret parts, newest first'),
+        querystring: Type.Object(pageQuery),
+        response: answers(200, pageOf(TokenShape), [401, 403, 422, 429], 'Link'),
       },
     },
-    async () => ({ success: { items: await listTokens(deps.db) } }),
+    async (request, reply) => {
+      const { after, limit } = readPage(request.query, isUuid)
+      const rows = await listTokensAfter(deps.db, { after, limit: limit + 1 })
+      const { items, nextCursor } = cutPage(rows.map(positioned), limit)
+      if (nextCursor) {
+        const next = { limit: request.query.limit, cursor: nextCursor }
+        reply.header('link', linkToNext(deps.config.site.baseUrl, '/tokens', next))
+      }
+      return { success: { items, next_cursor: nextCursor } }
+    },
   )
 
   app.post(
@@ -99,13 +114,38 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
     },
     async (request, reply) => {
       const { scopes = USUAL_SCOPES, limits = {}, expires_in: span } = request.body
-      const name = oneLine(request.body.name)
-      if (!name || name.length > MAX_NAME) throw invalidField('name', `must be 1 to ${MAX_NAME} characters`)
-      const expiresAt = span === undefined ? null : new Date(deps.now().getTime() + readLife(span) * 1000)
+      const name = readTokenName(request.body.name)
+      const expiresAt = span === undefined ? null : readTokenEnd(span, deps.now())
       const success = await createTokenAs(deps, adminOf(request), {
         ...{ name, scopes: [...new Set(scopes)], limits, expiresAt },
       })
       return reply.code(201).send({ success })
+    },
+  )
+
+  app.patch<{ Params: { id: string }; Body: Static<typeof ChangeBody> }>(
+    '/tokens/:id',
+    {
+      schema: {
+        ...tokenRoute('tokens', 'updateToken', 'Changes name, scopes, limits or lifetime of a token'),
+        params: Type.Object({ id: Type.String() }),
+        body: ChangeBody,
+        response: answers(200, TokenShape, [400, 401, 403, 404, 408, 413, 415, 422, 429]),
+      },
+    },
+    async (request) => {
+      const { name, scopes, limits, expires_in: span } = request.body
+      const changes = {
+        ...(name !== undefined && { name: readTokenName(name) }),
+        ...(scopes && { scopes: [...new Set(scopes)] }),
+        ...(limits && { limits }),
+        ...(span !== undefined && { expiresAt: span === null ? null : readTokenEnd(span, deps.now()) }),
+      }
+      if (Object.keys(changes).length === 0) throw invalidField('name', 'or another member to change is required')
+      const { id } = request.params
+      const changed = isUuid(id) ? await changeTokenAs(deps, adminOf(request), id, changes) : undefined
+      if (!changed) throw apiError('not_found')
+      return { success: changed }
     },
   )
 
@@ -126,3 +166,5 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
     },
   )
 }
+
+const positioned = (token: ApiToken) => ({ ...token, createdAt: token.created_at })
