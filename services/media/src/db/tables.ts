@@ -34,6 +34,8 @@ export const TABLES = [
   'browser_sessions',
   'clip_views',
   'clip_view_sums',
+  'albums',
+  'album_items',
 ] as const satisfies readonly (keyof DB | 'search_words')[]
 
 export type Scope = 'write' | 'read' | 'delete' | 'admin'
@@ -426,6 +428,26 @@ export interface DB {
     files: number
     bytes: number
     counted_at: Date
+  }
+  albums: {
+    id: string
+    token_id: string
+    title: string
+    description: string | null
+    visibility: Visibility
+    /** Key of links to a private album. */
+    link_salt: ColumnType<Buffer | null, Buffer | null | undefined, Buffer | null>
+    /** Number of the changes by its owner. */
+    version: Generated<number>
+    created_at: Date
+    updated_at: Date
+  }
+  /** None of deleted clips: a trigger and the foreign key see to it. */
+  album_items: {
+    album_id: string
+    clip_id: string
+    position: number
+    added_at: Date
   }
   browser_sessions: {
     /** Hash of the cookie's value. */

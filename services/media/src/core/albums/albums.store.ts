@@ -1,0 +1,58 @@
+// Albums and their clips: the rows, and which clips a visitor is shown. An album has clips of its own token alone. All
+// changes lock clips first, then the album, as deletions of clips do. Requests: flows/albums/. Tests: beside them.
+import { type InferResult, type Kysely, sql, type Transaction } from 'kysely'
+import type { DB } from '../../db/tables.ts'
+import { isClipId } from '../clips/clip-id.ts'
+
+const ALBUM_COLUMNS = [
+  'albums.id',
+  'albums.token_id as tokenId',
+  'albums.title',
+  'albums.description',
+  'albums.visibility',
+  'albums.link_salt as linkSalt',
+  'albums.version',
+  'albums.created_at as createdAt',
+  'albums.updated_at as updatedAt',
+] as const
+
+/** Number of its clips, whatever their state. */
+const count = sql<number>`(
+  select count(*)::integer from ${sql.table('album_items')} item where item.album_id = ${sql.ref('albums.id')})`.as(
+  'count',
+)
+
+export const selectAlbums = (db: Kysely<DB>) => db.selectFrom('albums').select(ALBUM_COLUMNS).select(count)
+
+export type Album = InferResult<ReturnType<typeof selectAlbums>>[number]
+
+/** Takes any text as `id`. */
+export const findAlbum = async (db: Kysely<DB>, id: string): Promise<Album | undefined> =>
+  isClipId(id) ? selectAlbums(db).where('id', '=', id).executeTakeFirst() : undefined
+
+/**
+ * Entity tag of fields and clips. Between two versions clips can only leave, by their deletion, so each count is
+ * a state of its own.
+ */
+export const etagOf = ({ version, count }: Pick<Album, 'version' | 'count'>): string => `"${version}-${count}"`
+
+/** Returns the album's salt; stores `fresh` if it has none, or if `replace` ends the links there are. */
+export async function setAlbumSalt(
+  db: Kysely<DB>,
+  id: string,
+  { fresh, replace = false }: { fresh: Buffer; replace?: boolean },
+): Promise<Buffer | undefined> {
+  const updated = await db
+    .updateTable('albums')
+    .set({ link_salt: replace ? fresh : sql<Buffer>`coalesce(link_salt, ${fresh})` })
+    .where('id', '=', id)
+    .returning('link_salt')
+    .executeTakeFirst()
+  return updated?.link_salt ?? undefined
+}
+
+/** Locks the album; its count is that of the moment after. */
+export async function lockAlbum(trx: Transaction<DB>, id: string): Promise<Album | undefined> {
+  const locked = await trx.selectFrom('albums').select('id').where('id', '=', id).forNoKeyUpdate().executeTakeFirst()
+  return locked && findAlbum(trx, id)
+}
