@@ -2,9 +2,9 @@
 // published alone. Tests: beside it, and services/media/test/media-client*.test.ts.
 import { call, successOf } from './call.ts'
 import { type Connection, pathOf } from './exchange.ts'
-import type { Added, Clip, ClipChanges, ClipEvent, ClipFields, ListFilter, Result } from './shapes.ts'
+import type { Added, Clip, ClipChanges, ClipEvent, ClipFields, ListFilter, LiveEvent, Result } from './shapes.ts'
 import { type Progress, toAdded, uploadForm, uploadPieces } from './upload.ts'
-import { watchClip } from './watch.ts'
+import { watchClip, watchClips } from './watch.ts'
 
 export { MediaError, type MediaErrorCode } from './media-error.ts'
 export type {
@@ -15,6 +15,7 @@ export type {
   ClipEvent,
   ClipFields,
   ListFilter,
+  LiveEvent,
   Result,
   StoredFile,
 } from './shapes.ts'
@@ -113,6 +114,13 @@ export function createMediaClient({ baseUrl, token, fetch }: MediaClientOptions)
     /** Follows a clip until it is ready, failed or deleted. */
     watch(id: string, { signal }: CallOptions = {}): AsyncGenerator<ClipEvent, void, undefined> {
       return watchClip(connection, id, signal)
+    },
+
+    /** Follows all clips of the token, without end; for admins of all tokens, or of `token`. */
+    watchAll(
+      options: CallOptions & { after?: string; token?: string } = {},
+    ): AsyncGenerator<LiveEvent, void, undefined> {
+      return watchClips(connection, options)
     },
 
     /** Clips of the token, newest first; further pages are requested as the loop comes to them. */

@@ -146,3 +146,13 @@ export type ClipEvent =
   | { type: 'processing' | 'ready' | 'hidden' | 'deleted'; progress: number }
   | { type: 'failed'; progress: number; failure?: { code: string; message: string } }
   | { type: 'file'; file: string; bytes: number }
+
+/**
+ * An event of `watchAll`. `reset`: more has changed than is reported, so list the clips again. `position`: all before
+ * it is reported; `after` resumes there within ten minutes.
+ */
+export type LiveEvent =
+  | { type: 'created' | 'processing' | 'ready' | 'failed' | 'updated'; id: string; clip: Clip }
+  | { type: 'deleted'; id: string }
+  | { type: 'reset' }
+  | { type: 'position'; after: string }

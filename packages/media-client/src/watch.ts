@@ -2,7 +2,7 @@ import { backoff, pause, waitBefore } from './call.ts'
 import { type Connection, open, pathOf } from './exchange.ts'
 import { MediaError, networkError, toMediaError } from './media-error.ts'
 import { type ServerEvent, serverEvents } from './server-events.ts'
-import type { ClipEvent } from './shapes.ts'
+import type { Clip, ClipEvent, LiveEvent } from './shapes.ts'
 
 /** The service sends something every 15 seconds; a connection without it is dead. */
 const SILENT_MS = 60_000
@@ -27,11 +27,10 @@ export async function* watchClip(
   for (let failures = 0; ; ) {
     let waitMs: number | undefined
     try {
-      for await (const event of connect(connection, id, lastId, signal)) {
+      for await (const event of connect(connection, `${pathOf(id)}/events`, lastId, signal)) {
         failures = 0
         lastId = event.id ?? lastId
-        waitMs =
-          event.retryMs === undefined ? waitMs : Math.min(LONGEST_RETRY_MS, Math.max(SHORTEST_RETRY_MS, event.retryMs))
+        waitMs = retryOf(event) ?? waitMs
         const change = toChange(event)
         if (!change || event.data === state || files.has(event.data)) continue
         if (change.type === 'file') files.add(event.data)
@@ -52,16 +51,67 @@ export async function* watchClip(
   }
 }
 
+/**
+ * Yields changes of all clips of a token, without end. Reconnects with `Last-Event-ID`, so that none is missed; one may
+ * come twice. `after` is the id of an earlier position.
+ */
+export async function* watchClips(
+  connection: Connection,
+  {
+    signal,
+    after,
+    token,
+  }: { signal?: AbortSignal | undefined; after?: string | undefined; token?: string | undefined },
+): AsyncGenerator<LiveEvent, void, undefined> {
+  const path = `/media/events${token === undefined ? '' : `?${new URLSearchParams({ token })}`}`
+  let lastId = after
+  for (let failures = 0; ; ) {
+    let waitMs: number | undefined
+    try {
+      for await (const event of connect(connection, path, lastId, signal)) {
+        failures = 0
+        waitMs = retryOf(event) ?? waitMs
+        const change = toLiveEvent(event)
+        if (change) yield change
+        // Not before: a caller that was interrupted in between gets the event again.
+        if (event.id === undefined) continue
+        lastId = event.id
+        yield { type: 'position', after: lastId }
+      }
+    } catch (error) {
+      signal?.throwIfAborted()
+      if (!(error instanceof MediaError)) throw error
+      waitMs = waitBefore(error, failures++)
+      if (waitMs === undefined) throw error
+    }
+    await pause(waitMs ?? backoff(failures), signal)
+  }
+}
+
+const CHANGES = ['created', 'processing', 'ready', 'failed', 'updated'] as const
+
+/** Undefined for a block without data, and for events of a newer service. */
+function toLiveEvent({ event, data }: ServerEvent): LiveEvent | undefined {
+  if (!data) return undefined
+  if (event === 'reset') return { type: event }
+  const clip = JSON.parse(data) as Clip
+  if (event === 'deleted') return { type: event, id: clip.id }
+  const type = CHANGES.find((known) => known === event)
+  return type && { type, id: clip.id, clip }
+}
+
+const retryOf = ({ retryMs }: ServerEvent) =>
+  retryMs === undefined ? undefined : Math.min(LONGEST_RETRY_MS, Math.max(SHORTEST_RETRY_MS, retryMs))
+
 /** Ends with the connection. Throws a MediaError for a refusal, and for a connection that breaks or falls silent. */
 async function* connect(
   connection: Connection,
-  id: string,
+  path: string,
   lastId: string | undefined,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<ServerEvent> {
   const ended = new AbortController()
   const headers = { accept: 'text/event-stream', ...(lastId !== undefined && { 'last-event-id': lastId }) }
-  const path = `${pathOf(id)}/events`
   let timer: ReturnType<typeof setTimeout> | undefined
   const wake = () => {
     clearTimeout(timer)

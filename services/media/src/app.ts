@@ -15,6 +15,7 @@ import { clipRoutes } from './flows/clips/clip.routes.ts'
 import { eventRoutes } from './flows/clips/events.routes.ts'
 import { linkRoutes } from './flows/clips/link.routes.ts'
 import { listRoutes } from './flows/clips/list.routes.ts'
+import { liveRoutes } from './flows/clips/live/live.routes.ts'
 import { viewRoutes } from './flows/clips/views.routes.ts'
 import { fileRoutes } from './flows/files/file.routes.ts'
 import { reviewRoutes } from './flows/files/review.routes.ts'
@@ -110,6 +111,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   await app.register(clipRoutes, { deps })
   await app.register(linkRoutes, { deps })
   await app.register(eventRoutes, { deps })
+  await app.register(liveRoutes, { deps })
   await app.register(viewRoutes, { deps })
   await app.register(webhookRoutes, { deps })
 

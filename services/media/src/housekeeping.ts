@@ -16,6 +16,7 @@ import { rescueDeliveries } from './core/webhooks/deliver-webhook.ts'
 import { deleteDeliveriesBefore } from './core/webhooks/deliveries.store.ts'
 import type { EmitDeps } from './core/webhooks/emit-event.ts'
 import type { Deps } from './deps.ts'
+import { deleteOldChanges } from './flows/clips/live/changes.store.ts'
 import { sweepUploads } from './flows/uploads/resumable-uploads.ts'
 import {
   deleteExpiredLimits,
@@ -141,6 +142,7 @@ function kindsOf(deps: HousekeepingDeps): Kinds {
     'usage of tokens': { begin: () => deleteDaysBefore(db, dayOf(ago(KEEP_DAYS_MS))) },
     'sessions of browsers': { begin: () => deleteExpiredSessions(db, now()) },
     'days of views': { begin: () => deleteViewsBefore(db, dayOf(ago(config.views.keepSeconds * 1000))) },
+    'changes of clips': { begin: () => deleteOldChanges(db) },
     'outcomes of requests': { begin: () => deleteOutcomesBefore(db, ago(KEY_LIFETIME_MS)) },
     reports: { begin: () => deleteReportsBefore(db, ago(KEEP_REPORTS_MS)) },
     'keys of reporters': { begin: () => once(() => deleteKeysBefore(db, monthOf(now()))) },

@@ -49,7 +49,9 @@ beforeAll(async () => {
     MEDIA_VARIANT_KEY: VARIANT_KEY,
   })
   const { body } = await service.get('/openapi.json')
-  endpoints = Object.entries<Record<string, Endpoint>>(dereferenced(body).paths).flatMap(([path, methods]) =>
+  // The stream of all clips has no end.
+  const { '/media/events': _, ...paths } = dereferenced(body).paths as Record<string, Record<string, Endpoint>>
+  endpoints = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ ...operation, path, method: method.toUpperCase() })),
   )
   const owner = service.token

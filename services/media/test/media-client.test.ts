@@ -58,6 +58,32 @@ test('a watch of a hidden clip ends with that', async ({ service }) => {
   expect(types).toEqual(['hidden'])
 })
 
+test('a watch of all clips reports each change, and resumes at a position', async ({ service }) => {
+  const { token } = await service.newToken()
+  const client = createMediaClient({ baseUrl: service.url, token })
+  const file = await bytesOf('plain.gif')
+  const seen: string[] = []
+  let after = ''
+  for await (const event of client.watchAll()) {
+    if (event.type === 'position' && after === '') {
+      after = event.after
+      const { id } = await client.upload(file)
+      await client.delete(id)
+    } else if (event.type !== 'position') seen.push(event.type)
+    if (event.type === 'deleted') break
+  }
+  expect(seen.at(-1)).toBe('deleted')
+  const resumed = []
+  for await (const event of client.watchAll({ after })) {
+    if (event.type !== 'position') resumed.push(event.type)
+    if (event.type === 'deleted') break
+  }
+  expect(resumed).toEqual(['deleted'])
+  await expect(async () => {
+    for await (const _ of createMediaClient({ baseUrl: service.url, token: 'mh_x' }).watchAll());
+  }).rejects.toMatchObject({ code: 'token_missing_or_invalid' })
+})
+
 test('bytes may be a Blob, an ArrayBuffer or a Buffer', async ({ service }) => {
   const client = clientOf(service)
   const bytes = await readFile(await clip('plain.gif'))

@@ -32,11 +32,15 @@ export const TABLES = [
   'storage_checks',
   'storage_counts',
   'browser_sessions',
+  'clip_changes',
   'clip_views',
   'clip_view_sums',
   'albums',
   'album_items',
 ] as const satisfies readonly (keyof DB | 'search_words')[]
+
+/** Kinds of changes of a clip: the names of its events. */
+export type ChangeKind = 'created' | 'processing' | 'ready' | 'failed' | 'deleted' | 'updated'
 
 export type Scope = 'write' | 'read' | 'delete' | 'admin'
 /** The four files that every ready clip has. */
@@ -395,6 +399,15 @@ export interface DB {
     address: ColumnType<string | null, string | null | undefined, never>
     details: Json<object>
     created_at: Date
+  }
+  /** Changes that triggers note, of the last half hour. */
+  clip_changes: {
+    /** Transaction of the change. */
+    xid: Generated<string>
+    token_id: string | null
+    clip_id: string
+    kind: ChangeKind
+    changed_at: Generated<Date>
   }
   clip_views: {
     clip_id: string

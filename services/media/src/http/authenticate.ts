@@ -17,6 +17,8 @@ declare module 'fastify' {
     apiToken: ApiToken | null
     /** Address of the client, where it is known. */
     clientAddress: string | null
+    /** Hash of the session that stands for the token; null for a token in a header. */
+    sessionHash: Buffer | null
   }
   interface FastifyContextConfig {
     /** True for a GET that changes something. */
@@ -42,6 +44,7 @@ interface TokenOptions {
 export function requireToken(app: FastifyInstance, deps: Deps, options: TokenOptions): void {
   app.decorateRequest('apiToken', null)
   app.decorateRequest('clientAddress', null)
+  app.decorateRequest('sessionHash', null)
   app.addHook('onRequest', async (request, reply) => {
     const presented = presentedToken(request)
     // The cookie of a browser is of no concern to pages that ask for no token.
@@ -107,6 +110,7 @@ async function tokenOfBrowser(deps: Deps, request: FastifyRequest, reply: Fastif
   if (!session) return undefined
   if (!isRead) requireOwnScript(request)
   reply.header('cache-control', 'private, no-store')
+  request.sessionHash = session.hash
   return session.token
 }
 

@@ -3,9 +3,13 @@ import { once } from 'node:events'
 import { request } from 'node:http'
 import type { TestService } from '../service.ts'
 
-/** Events of a stream so far, and its end. */
-export async function openStream({ url, token }: TestService, id: string, headers: Record<string, string> = {}) {
-  const client = request(`${url}/media/${id}/events`, { headers: { token, ...headers }, agent: false })
+/** Events of the stream of a clip so far, and its end. */
+export const openStream = ({ url, token }: TestService, id: string, headers: Record<string, string> = {}) =>
+  openEvents(`${url}/media/${id}/events`, { token, ...headers })
+
+/** The same at an address. */
+export async function openEvents(address: string, headers: Record<string, string>) {
+  const client = request(address, { headers, agent: false })
   client.on('error', () => {})
   client.end()
   const [response] = await once(client, 'response')
@@ -22,7 +26,9 @@ export async function openStream({ url, token }: TestService, id: string, header
       name,
       JSON.parse(data as string),
     ])
-  return Object.assign(stream, { events, abort: () => client.destroy() })
+  /** Id of the last block that has one. */
+  const lastId = () => [...stream.text.matchAll(/^id: (.*)$/gm)].at(-1)?.[1] ?? ''
+  return Object.assign(stream, { events, lastId, abort: () => client.destroy() })
 }
 
 /** Progress of a clip, as a worker writes it. */

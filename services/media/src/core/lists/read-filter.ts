@@ -36,7 +36,8 @@ export function readTime(param: string, text: string | undefined): Date | undefi
   return time
 }
 
-function ownerOf(caller: ApiToken, requested: string | undefined): string | null | undefined {
+/** Token whose clips a caller lists; null: clips without one, undefined: all. Throws as `readFilter` does. */
+export function ownerOf(caller: ApiToken, requested: string | undefined): string | null | undefined {
   if (!allows(caller, 'admin')) {
     if (requested === undefined || requested === caller.id) return caller.id
     throw apiError('insufficient_scope', { details: { scope: 'admin' } })

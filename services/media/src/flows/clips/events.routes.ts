@@ -1,36 +1,18 @@
-import { Readable } from 'node:stream'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { createSemaphore } from '@services/common/concurrency/semaphore'
 import { Type } from 'typebox'
 import { createClipWatch } from '../../core/clips/clip-watch.ts'
 import { type ClipState, ownerState } from '../../core/clips/clips.store.ts'
 import { findOwnClip } from '../../core/clips/own-clip.ts'
 import { allows } from '../../core/tokens/scopes.ts'
 import type { Deps } from '../../deps.ts'
-import { busy, errorCatalogue } from '../../errors.ts'
+import { errorCatalogue } from '../../errors.ts'
 import { requireToken, tokenOf } from '../../http/authenticate.ts'
-import { clientGone } from '../../http/client-gone.ts'
 import { counted, errorResponses, tokenRoute } from '../../http/shapes.ts'
-
-/** Each stream holds a connection while its clip is processing. */
-const STREAMS = { atOnce: 500, waiting: 0, waitMs: 0, perKey: { atOnce: 16, waiting: 0 } }
-
-/** Longest stream; the client reconnects. */
-const LONGEST_MS = 3_600_000
-
-const EventStream = Type.Unsafe<Readable>({
-  description:
-    'Events `processing`, `ready`, `failed`, `hidden`, `deleted`; data is JSON: state, progress, failure. `file` says ' +
-    'that one is stored before the rest: file, bytes.',
-  content: { 'text/event-stream': { schema: Type.String() } },
-})
+import { createEventSender, EventStream, isWoken, RETRY } from './event-sender.http.ts'
 
 export const eventRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const watch = createClipWatch(deps)
-  const streams = createSemaphore(STREAMS, busy)
-  const closing = new AbortController()
-  app.addHook('preClose', async () => closing.abort())
+  const sender = createEventSender(app, deps)
 
   requireToken(app, deps, { scope: 'read' })
   app.addHook('onRequest', (request, reply) => deps.limits.count(request, reply, 'read'))
@@ -50,7 +32,12 @@ export const eventRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
           'last-event-id': Type.Optional(Type.String({ description: 'After the final event the answer is 204.' })),
         }),
         response: {
-          200: counted(EventStream),
+          200: counted(
+            EventStream(
+              'Events `processing`, `ready`, `failed`, `hidden`, `deleted`; data is JSON: state, progress, failure. `file` says ' +
+                'that one is stored before the rest: file, bytes.',
+            ),
+          ),
           204: counted(Type.Null()),
           ...errorResponses(401, 403, 404, 410, 429),
         },
@@ -62,42 +49,29 @@ export const eventRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
       // EventSource reconnects after every end, except after a 204.
       const first = { ...clip, state: ownerState(clip) }
       if (isFinal(first) && request.headers['last-event-id'] === first.state) return reply.code(204).send()
-      streams.refuseWhenFull(token.id)
-      const ended = new AbortController()
-      const signal = AbortSignal.any([clientGone(reply), deps.stopping, closing.signal, ended.signal])
-      const subscribe = (onState: (state: ClipState) => void) => {
-        const isOwn = clip.tokenId === token.id
-        const unsubscribe = watch.watch(clip.id, {
-          tokenId: token.id,
-          mayWatch: (rights) => allows(rights, isOwn ? 'read' : 'admin'),
-          onState,
-          onRefusal: () => ended.abort(),
-        })
-        // First files and the decision are sent at once, not with the next read.
-        void (async () => {
-          const change = await deps.sourceWaiters.wait(clip.sourceId, signal, 'showable')
-          if (change) await watch.refresh(clip.id)
-          if (change?.state === 'processing' && (await deps.sourceWaiters.wait(clip.sourceId, signal)))
-            await watch.refresh(clip.id)
-        })()
-        return unsubscribe
-      }
-      const { heartbeatMs } = deps.timeLimits
-      const stream = Readable.from(streamStates(first, subscribe, { heartbeatMs, signal }))
-      void streams.run(() => new Promise<void>((resolve) => stream.once('close', resolve)), { key: token.id })
-      const timer = setTimeout(() => ended.abort(), LONGEST_MS)
-      stream.once('close', () => {
-        clearTimeout(timer)
-        ended.abort()
+      return sender.send(reply, token.id, ({ signal, end }) => {
+        const subscribe = (onState: (state: ClipState) => void) => {
+          const isOwn = clip.tokenId === token.id
+          const unsubscribe = watch.watch(clip.id, {
+            tokenId: token.id,
+            mayWatch: (rights) => allows(rights, isOwn ? 'read' : 'admin'),
+            onState,
+            onRefusal: end,
+          })
+          // First files and the decision are sent at once, not with the next read.
+          void (async () => {
+            const change = await deps.sourceWaiters.wait(clip.sourceId, signal, 'showable')
+            if (change) await watch.refresh(clip.id)
+            if (change?.state === 'processing' && (await deps.sourceWaiters.wait(clip.sourceId, signal)))
+              await watch.refresh(clip.id)
+          })()
+          return unsubscribe
+        }
+        return streamStates(first, subscribe, { heartbeatMs: deps.timeLimits.heartbeatMs, signal })
       })
-      // Without the header some proxies buffer the stream.
-      return reply.headers({ 'x-accel-buffering': 'no' }).type('text/event-stream; charset=utf-8').send(stream)
     },
   )
 }
-
-/** Delay before a client reconnects. */
-const RETRY_MS = 2_000
 
 const isFinal = ({ state }: Pick<ClipState, 'state'>): boolean => state !== 'processing'
 
@@ -119,7 +93,7 @@ async function* streamStates(
     wake.abort()
   })
   try {
-    yield `retry: ${RETRY_MS}\n\n`
+    yield RETRY
     const sentFiles = new Set<string>()
     for (let sent: ClipState | undefined; !signal.aborted; ) {
       if (newest !== sent) {
@@ -143,11 +117,6 @@ const isSame = (a: ClipState, b: ClipState) =>
 
 const toFileEvent = ({ kind, bytes }: { kind: string; bytes: number }) =>
   `event: file\ndata: ${JSON.stringify({ file: kind, bytes })}\n\n`
-
-/** Returns false when the time ended first. */
-async function isWoken(ms: number, ...signals: AbortSignal[]): Promise<boolean> {
-  return sleep(ms, false, { signal: AbortSignal.any(signals) }).catch(() => true)
-}
 
 /** The state is also the event's name, and the id of the final event: a client that returns with it needs no more. */
 function toEvent({ state, progress, errorCode }: ClipState): string {
