@@ -2,7 +2,18 @@
 // published alone. Tests: beside it, and services/media/test/media-client*.test.ts.
 import { call, successOf } from './call.ts'
 import { type Connection, pathOf } from './exchange.ts'
-import type { Added, Clip, ClipChanges, ClipEvent, ClipFields, ListFilter, LiveEvent, Result } from './shapes.ts'
+import type {
+  Added,
+  BulkAct,
+  BulkResult,
+  Clip,
+  ClipChanges,
+  ClipEvent,
+  ClipFields,
+  ListFilter,
+  LiveEvent,
+  Result,
+} from './shapes.ts'
 import { type Progress, toAdded, uploadForm, uploadPieces } from './upload.ts'
 import { watchClip, watchClips } from './watch.ts'
 
@@ -10,6 +21,8 @@ export { MediaError, type MediaErrorCode } from './media-error.ts'
 export type {
   Added,
   Attribution,
+  BulkAct,
+  BulkResult,
   Clip,
   ClipChanges,
   ClipEvent,
@@ -109,6 +122,14 @@ export function createMediaClient({ baseUrl, token, fetch }: MediaClientOptions)
       // The service would check the token alone.
       const caller = deleteToken ? { ...connection, token: undefined } : connection
       await call(caller, { ...request, isRepeatable: true, doneStatus: 410 })
+    },
+
+    /** Acts on up to 500 clips. Each is changed or refused on its own; a repeated attempt does nothing twice. */
+    async bulk(ids: readonly string[], act: BulkAct, { signal }: CallOptions = {}): Promise<BulkResult[]> {
+      const headers = { ...JSON_BODY, 'idempotency-key': randomKey() }
+      const body = () => JSON.stringify({ ids, ...act })
+      const request = { method: 'POST', path: '/media/bulk', headers, body, signal, isRepeatable: true }
+      return successOf<{ results: BulkResult[] }>(await call(connection, request)).results
     },
 
     /** Follows a clip until it is ready, failed or deleted. */

@@ -32,6 +32,7 @@ export const ERROR_CODES = [
   'duration_exceeded',
   'no_video_stream',
   'corrupt_media',
+  'bulk_too_large',
   'dimensions_exceeded',
   'too_many_frames',
   'unsupported_site_content',

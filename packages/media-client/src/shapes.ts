@@ -109,6 +109,17 @@ export interface ClipFields extends ClipTexts {
 /** Changes to a clip: null removes a value, an absent member stays. */
 export type ClipChanges = { [Name in keyof ClipTexts]?: ClipTexts[Name] | null }
 
+/** An act on many clips. */
+export type BulkAct =
+  | { action: 'delete' }
+  | { action: 'tag' | 'untag'; tags: string[] }
+  | { action: 'visibility'; visibility: Visibility }
+  | { action: 'nsfw'; nsfw: boolean }
+  | ({ action: 'lifetime' } & Pick<ClipChanges, 'expires_in' | 'expires_at' | 'sliding'>)
+
+/** Outcome for one of many clips; `code` and `message` as of a request about this clip alone. */
+export type BulkResult = { id: string; ok: true } | { id: string; ok: false; code: string; message: string }
+
 export interface ListFilter {
   /** Words of title, tags and author; the last may be the beginning of one. */
   q?: string

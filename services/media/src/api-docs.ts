@@ -31,6 +31,7 @@ const EXAMPLES = {
     title: 'The earth turns',
     tags: ['earth', 'space'],
   },
+  'POST /media/bulk': { ids: ['EBhlMmOU', 'b8KdQzRt'], action: 'tag', tags: ['earth'] },
   'PATCH /media/{id}': { title: 'The earth turns', tags: ['earth'] },
   'POST /media/{id}/links': { expires_in: '1h' },
   'POST /gif/{id}/report': { reason: 'copyright', text: 'I made this film.', email: 'me@example.com' },

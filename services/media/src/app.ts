@@ -11,6 +11,7 @@ import { apiDocs } from './api-docs.ts'
 import type { Deps } from './deps.ts'
 import { apiError, ERRORS_PATH } from './errors.ts'
 import { adminRoutes } from './flows/admin/admin.routes.ts'
+import { bulkRoutes } from './flows/clips/bulk/bulk.routes.ts'
 import { clipRoutes } from './flows/clips/clip.routes.ts'
 import { eventRoutes } from './flows/clips/events.routes.ts'
 import { linkRoutes } from './flows/clips/link.routes.ts'
@@ -109,6 +110,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   await app.register(sharexRoutes, { deps })
   await app.register(listRoutes, { deps })
   await app.register(clipRoutes, { deps })
+  await app.register(bulkRoutes, { deps })
   await app.register(linkRoutes, { deps })
   await app.register(eventRoutes, { deps })
   await app.register(liveRoutes, { deps })

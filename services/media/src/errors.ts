@@ -34,6 +34,7 @@ export const errorCatalogue = {
   duration_exceeded: { status: 422, message: 'The clip is longer than the limit.' },
   no_video_stream: { status: 422, message: 'The file has no video stream.' },
   corrupt_media: { status: 422, message: 'The file is damaged or incomplete.' },
+  bulk_too_large: { status: 422, message: 'A request may name at most 500 clips.' },
   dimensions_exceeded: { status: 422, message: 'The picture is larger than the limit.' },
   too_many_frames: { status: 422, message: 'The clip has more frames than the limit.' },
   unsupported_site_content: { status: 422, message: 'No clip of an accepted type was found at the source address.' },

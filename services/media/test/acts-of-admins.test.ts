@@ -70,6 +70,13 @@ const onClip =
     return { answer: await as(token, method, `/media/${target}${suffix}`, body), target }
   }
 
+const onClips =
+  (act: object): Act['walk'] =>
+  async (token) => {
+    const target = await newClip()
+    return { answer: await as(token, 'POST', '/media/bulk', { ids: [target], ...act }), target }
+  }
+
 async function reported(): Promise<{ report: string; target: string }> {
   const target = await newClip()
   const body = new URLSearchParams({ reason: 'spam' })
@@ -97,6 +104,14 @@ const ROUTES: Record<string, Act[]> = {
       details: { fields: ['tags', 'visibility'] },
       walk: onClip('PATCH', '', { visibility: 'private', tags: ['a'] }),
     },
+  ],
+  'POST /media/bulk': [
+    {
+      action: 'clip_changed',
+      details: { fields: ['tags'] },
+      walk: onClips({ action: 'tag', tags: ['Secret words'] }),
+    },
+    { action: 'clip_deleted', walk: onClips({ action: 'delete' }) },
   ],
   'DELETE /media/{id}': [{ action: 'clip_deleted', walk: onClip('DELETE', '') }],
   'POST /media/{id}/links': [{ action: 'links_created', walk: onClip('POST', '/links', { expires_in: '1h' }) }],

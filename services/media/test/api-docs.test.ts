@@ -129,6 +129,7 @@ test('each JSON body has an example, which is accepted as it is', async ({ servi
     'patch /media/{id}': 200,
     'patch /tokens/{id}': 200,
     'post /gif/{id}/report': 202,
+    'post /media/bulk': 200,
     'post /media/{id}/links': 200,
     'post /media/{id}/moderation': 200,
     'post /reports/{id}': 200,

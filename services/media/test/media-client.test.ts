@@ -118,6 +118,21 @@ test('clips are changed, listed over all pages with a filter, and deleted once',
   expect(await listed({})).toEqual(ids.slice(1).toReversed())
 })
 
+test('many clips are changed and deleted at once, each with its outcome', async ({ service }) => {
+  const client = clientOf(service)
+  const file = await bytesOf('plain.gif')
+  const [one, two] = [(await client.upload(file)).id, (await client.upload(file)).id]
+  expect(await client.bulk([one, 'none1234', two], { action: 'tag', tags: ['many'] })).toEqual([
+    { id: one, ok: true },
+    { id: 'none1234', ok: false, code: 'not_found', message: expect.any(String) },
+    { id: two, ok: true },
+  ])
+  expect((await client.get(two)).tags).toEqual(['many'])
+  await client.bulk([one, two], { action: 'lifetime', expires_in: null })
+  await client.bulk([one, two], { action: 'delete' })
+  expect(await codeOf(client.get(one))).toBe('gone')
+})
+
 test('a refusal has code, status, field, details and the id of the request', async ({ service }) => {
   const client = clientOf(service)
   const long = client.upload(await bytesOf('plain.gif'), { fields: { speed: 9 } })

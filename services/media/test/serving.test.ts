@@ -537,6 +537,7 @@ describe('every address', () => {
       '/health/live',
       '/health/ready',
       '/media',
+      '/media/bulk',
       '/media/events',
       '/media/import',
       '/media/upload',

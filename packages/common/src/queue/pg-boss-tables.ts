@@ -3,10 +3,11 @@
 // changes them; the statements are tested through the queue, in queue.test.ts.
 import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
+import type pg from 'pg'
 import type { PgBoss } from 'pg-boss'
 import type { AnyTransaction } from '../database/after-commit.ts'
 import { LATEST_TURN } from './group-turns.ts'
-import { DEAD } from './queue-definition.ts'
+import { DEAD, type QueueDefinition } from './queue-definition.ts'
 
 /** Members of a job's data, by which it is found. */
 export type Members = Record<string, string>
@@ -65,13 +66,13 @@ const TAKING_TURNS = `state < 'completed' and group_id is not null`
  * Indexes on pg-boss's table of jobs, for the questions of this file that it has none for. The turn's is negated like
  * the priority, so that the planner takes neither for the other's question.
  */
-export const turnIndexes: readonly JobIndex[] = [
+const turnIndexes: readonly JobIndex[] = [
   { name: 'job_last_turn', on: `(name, group_id, priority) where ${TAKING_TURNS}` },
   { name: 'job_current_turn', on: `(name, (-priority)) where ${TAKING_TURNS}` },
 ]
 
 /** Index for jobs that are looked for by this member of their data. */
-export const memberIndex = (member: string): JobIndex => ({
+const memberIndex = (member: string): JobIndex => ({
   name: `job_by_${member.toLowerCase()}`,
   on: `(name, (data ->> '${member}')) where state < 'completed'`,
 })
@@ -243,4 +244,14 @@ export async function countUnfinished(boss: PgBoss, { schema, name }: JobTable, 
     where name = $1 and state < 'completed' and ($2::text is null or group_id = $2)`
   const { rows } = await boss.getDb().executeSql(text, [name, tenant ?? null])
   return rows[0].jobs
+}
+
+export async function hasSchema(pool: pg.Pool, schema: string): Promise<boolean> {
+  const { rows } = await pool.query('select from pg_namespace where nspname = $1', [schema])
+  return rows.length > 0
+}
+
+export function indexesOf(queues: readonly QueueDefinition[]) {
+  const members = new Set(queues.map(({ soughtBy }) => soughtBy).filter((member) => member !== undefined))
+  return [...(queues.some(({ hasTenants }) => hasTenants) ? turnIndexes : []), ...[...members].map(memberIndex)]
 }

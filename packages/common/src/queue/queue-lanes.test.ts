@@ -9,10 +9,12 @@ import { openQueue, type Queue } from './queue.ts'
 
 const log = createLogger({ name: 'test', level: 'fatal' })
 
-const QUEUES = ['retries', 'cut', 'order', 'groups', 'crowded', 'statements', 'idle', 'due'].map((name) => ({
-  ...{ name, retryLimit: 3, retryDelaySeconds: 1, retryDelayMaxSeconds: 1 },
-  ...{ expireInSeconds: 600, heartbeatSeconds: 10 },
-}))
+const QUEUES = ['retries', 'cut', 'order', 'together', 'groups', 'crowded', 'statements', 'idle', 'due'].map(
+  (name) => ({
+    ...{ name, retryLimit: 3, retryDelaySeconds: 1, retryDelayMaxSeconds: 1 },
+    ...{ expireInSeconds: 600, heartbeatSeconds: 10 },
+  }),
+)
 
 let database: Awaited<ReturnType<typeof cloneTemplate>>
 let queue: Queue
@@ -110,16 +112,29 @@ test('a job whose first attempt was cut off goes behind first attempts once it f
   await expect.poll(() => done.length).toBe(COUNT + 4)
 })
 
-test('a newcomer comes before the rest of a group with many jobs, and those keep their order', async () => {
-  const CROWD = 50
-  for (let i = 0; i < CROWD; i++) await send('order', { id: i }, 'crowd')
-  await send('order', { id: 'newcomer' }, 'newcomer')
-  const done: unknown[] = []
-  await queue.work<{ id: unknown }>('order', { concurrency: 1 }, async ({ data }) => void done.push(data.id))
-  await expect.poll(() => done.length).toBe(CROWD + 1)
-  expect(done.indexOf('newcomer')).toBeLessThan(CROWD)
-  expect(done.filter((id) => id !== 'newcomer')).toEqual(Array.from({ length: CROWD }, (_, i) => i))
-})
+const CROWD = 50
+const crowd = Array.from({ length: CROWD }, (_, id) => ({ data: { id }, group: 'crowd' }))
+
+test.for([
+  [
+    'order',
+    async () => {
+      for (const { data, group } of crowd) await send('order', data, group)
+    },
+  ],
+  ['together', () => db.transaction().execute((trx) => queue.sendMany(trx, 'together', crowd))],
+] as const)(
+  'a newcomer comes before the rest of a group with many jobs, and those keep their order: %s',
+  async ([name, sendCrowd]) => {
+    await sendCrowd()
+    await send(name, { id: 'newcomer' }, 'newcomer')
+    const done: unknown[] = []
+    await queue.work<{ id: unknown }>(name, { concurrency: 1 }, async ({ data }) => void done.push(data.id))
+    await expect.poll(() => done.length).toBe(CROWD + 1)
+    expect(done.indexOf('newcomer')).toBeLessThan(CROWD)
+    expect(done.filter((id) => id !== 'newcomer')).toEqual(crowd.map(({ data: { id } }) => id))
+  },
+)
 
 test('a group whose jobs never end leaves slots to all others', async () => {
   const { opened, open } = gate()

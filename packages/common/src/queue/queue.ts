@@ -24,8 +24,9 @@ import {
   countWaitingOf,
   giveTurn,
   hasJob,
+  hasSchema,
+  indexesOf,
   type Members,
-  memberIndex,
   nextTurn,
   putBehind,
   type QueueFigures,
@@ -33,7 +34,6 @@ import {
   readFigures,
   sendOptions,
   type TurnRequest,
-  turnIndexes,
   turnOf,
   waitsForOther,
 } from './pg-boss-tables.ts'
@@ -67,6 +67,8 @@ export interface Queue extends Announcements {
     data: object,
     how?: Partial<TurnRequest> & { afterSeconds?: number; inPlaceOf?: string; group?: string; isRetry?: boolean },
   ): Promise<void>
+  /** Writes the first attempts of many jobs in one statement; each has its turn in its group, as by `send`. */
+  sendMany(trx: AnyTransaction, name: string, jobs: readonly { data: object; group: string }[]): Promise<void>
   /**
    * Moves another tenant's waiting job with these members of its data to the tenant's next turn, if earlier. Call it
    * last.
@@ -203,6 +205,7 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
   }
   const notifications = createNotifications({ channel: channelOf(schema), mode: notify, execute: executeSql, log })
   const groupTurns = createGroupTurns(nowMs)
+  const names = options.queues.map(({ name }) => name)
   const worked = new Set<string>()
   const polls: NodeJS.Timeout[] = []
   const stopping = new AbortController()
@@ -219,6 +222,14 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
         ...(isRetry && { priority: RETRIES }),
       })
       if (afterSeconds === 0) await notifications.send(trx, name)
+    },
+    sendMany: async (trx, name, jobs) => {
+      if (jobs.length === 0) return
+      const rows = jobs.map(({ data, group: tenant }) => {
+        return { data: withTrace(data), ...sendOptions({ tenant, turn: groupTurns.next(`${name} ${tenant}`) }) }
+      })
+      await boss.insert(name, rows, { db: fromKysely(trx) })
+      await notifications.send(trx, name)
     },
     advance: async (trx, name, data, request) => {
       // A caller may ask repeatedly, and finding a turn takes the tenant's lock.
@@ -269,10 +280,7 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
     waitingOf: (trx, name, tenant, max) => countWaitingOf(trx, { schema, name }, tenant, max),
     running: (name, max) => countUpTo(boss, { schema, name }, 'running', max),
     depth: (name, tenant) => countUnfinished(boss, { schema, name }, tenant),
-    figures: () => {
-      const names = options.queues.map(({ name }) => name)
-      return readFigures(boss, schema, names)
-    },
+    figures: () => readFigures(boss, schema, names),
     ...announcements.doors,
     stop: async (graceMs) => {
       stopping.abort()
@@ -284,16 +292,6 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
       await close()
     },
   }
-}
-
-async function hasSchema(pool: pg.Pool, schema: string): Promise<boolean> {
-  const { rows } = await pool.query('select from pg_namespace where nspname = $1', [schema])
-  return rows.length > 0
-}
-
-function indexesOf(queues: readonly QueueDefinition[]) {
-  const members = new Set(queues.map(({ soughtBy }) => soughtBy).filter((member) => member !== undefined))
-  return [...(queues.some(({ hasTenants }) => hasTenants) ? turnIndexes : []), ...[...members].map(memberIndex)]
 }
 
 /** Adds up to a half: polling in step, the same process would come first each time, even to jobs that it cannot do. */

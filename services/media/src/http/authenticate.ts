@@ -30,7 +30,8 @@ declare module 'fastify' {
 const NOTE_USE_EVERY_MS = 60_000
 
 interface TokenOptions {
-  scope: Scope
+  /** Several: any of them opens the route, which then asks for the one that its body needs. */
+  scope: Scope | readonly Scope[]
   anonymous?: (request: FastifyRequest) => boolean
   /** True where the answer holds the token itself, which a session of a browser does not have. */
   byHeaderAlone?: boolean
@@ -55,9 +56,8 @@ export function requireToken(app: FastifyInstance, deps: Deps, options: TokenOpt
         : await findToken(deps, presented)
     if (!token && presented === undefined && options.anonymous?.(request)) return
     if (!token) throw apiError('token_missing_or_invalid')
-    if (!allows(token, options.scope)) {
-      throw apiError('insufficient_scope', { details: { scope: options.scope } })
-    }
+    const scopes = [options.scope].flat()
+    if (!scopes.some((scope) => allows(token, scope))) throw missingScope(scopes[0])
     useToken(deps, request, token)
   })
 }
@@ -82,6 +82,8 @@ export const addTokenRoutes = (
     part.addHook('onRequest', (request, reply) => deps.limits.count(request, reply, 'read'))
     await part.register(routes)
   })
+
+export const missingScope = (scope: Scope | undefined) => apiError('insufficient_scope', { details: { scope } })
 
 export function tokenOf(request: FastifyRequest): ApiToken {
   if (!request.apiToken) throw new Error('route outside the scope of requireToken')

@@ -5,8 +5,11 @@ import type { AuditAction, DB } from '../../db/tables.ts'
 
 export type AuditEntry = Selectable<DB['audit_entries']>
 
-export async function insertEntry(db: Kysely<DB>, entry: Insertable<DB['audit_entries']>): Promise<void> {
-  await db.insertInto('audit_entries').values(entry).execute()
+export async function insertEntries(
+  db: Kysely<DB>,
+  entries: readonly Insertable<DB['audit_entries']>[],
+): Promise<void> {
+  await db.insertInto('audit_entries').values(entries).execute()
 }
 
 /** Replaces the details of an entry. */

@@ -4,7 +4,7 @@ import { jsonb } from '@services/common/database/pool'
 import type { Kysely } from 'kysely'
 import type { AuditAction, DB } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
-import { insertEntry, setDetails } from './audit.store.ts'
+import { insertEntries, setDetails } from './audit.store.ts'
 
 /** Token of an admin, with the address of its client if that is known. */
 export interface AdminActor {
@@ -46,19 +46,34 @@ export const SUBJECT_OF: Record<AuditAction, SubjectKind> = {
 
 /** Records an act; returns the id of its entry. */
 export async function recordAct(
-  { newId, now }: Pick<Deps, 'newId' | 'now'>,
+  deps: Pick<Deps, 'newId' | 'now'>,
   db: Kysely<DB>,
   by: Actor,
-  { action, target, details = {} }: Act,
+  act: Act,
 ): Promise<string> {
-  const id = newId()
+  const entry = toEntry(deps, by, act)
+  await insertEntries(db, [entry])
+  return entry.id
+}
+
+/** Records the same act on many targets, in one statement. */
+export async function recordActs(
+  deps: Pick<Deps, 'newId' | 'now'>,
+  db: Kysely<DB>,
+  by: Actor,
+  { targets, ...act }: Omit<Act, 'target'> & { targets: readonly string[] },
+): Promise<void> {
+  if (targets.length === 0) return
+  const entries = targets.map((target) => toEntry(deps, by, { ...act, target }))
+  await insertEntries(db, entries)
+}
+
+function toEntry({ newId, now }: Pick<Deps, 'newId' | 'now'>, by: Actor, { action, target, details = {} }: Act) {
   const actor =
     by.origin === 'admin'
       ? { origin: by.origin, token_id: by.tokenId, operator: null, address: by.address }
       : { origin: by.origin, token_id: null, operator: by.operator, address: null }
-  const entry = { id, action, target: target ?? null, details: jsonb(details), created_at: now() }
-  await insertEntry(db, { ...entry, ...actor })
-  return id
+  return { id: newId(), action, target: target ?? null, details: jsonb(details), created_at: now(), ...actor }
 }
 
 /** Step of a transaction that records the act of an admin on a clip of others; undefined for the owner of the clip. */

@@ -8,7 +8,7 @@ import { lockClip } from '../clips/clips.store.ts'
 import { hasBlocked } from '../reports/blocked-bytes.store.ts'
 import { deleteFailedSource } from '../sources/source-clips.store.ts'
 import { type EmitDeps, emitEvent } from '../webhooks/emit-event.ts'
-import { hardDeleteClipRow, softDeleteClipRow, softDeleteExpiredRows } from './delete-clip.store.ts'
+import { hardDeleteClipRow, softDeleteClipRow, softDeleteClipRows, softDeleteExpiredRows } from './delete-clip.store.ts'
 
 /**
  * Makes the clip's URLs answer 410 from now on. False when it was deleted before. With the reason `expired` it stays if
@@ -38,8 +38,18 @@ export async function softDeleteIn(
   id: string,
   reason?: 'expired' | 'removed',
 ): Promise<boolean> {
-  await emitEvent(deps, trx, 'media.deleted', { clipId: id, reason })
+  await emitEvent(deps, trx, 'media.deleted', { clipIds: [id], reason })
   return (await softDeleteClipRow(trx, id, deps.now())) !== undefined
+}
+
+/** The same for many clips that the transaction has locked. */
+export async function softDeleteClips(
+  deps: EmitDeps,
+  trx: Transaction<DB>,
+  clips: readonly { id: string; sourceId: string | null }[],
+): Promise<void> {
+  await emitEvent(deps, trx, 'media.deleted', { clipIds: clips.map(({ id }) => id) })
+  await softDeleteClipRows(trx, clips, deps.now())
 }
 
 /** Deletes expired clips without a token, many at once: they have no webhooks. */

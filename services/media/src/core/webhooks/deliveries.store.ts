@@ -1,5 +1,4 @@
-import { batchesOf } from '@services/common/concurrency/chunks'
-import { BATCH, deleteInBatches } from '@services/common/housekeeping/delete-in-batches'
+import { deleteInBatches } from '@services/common/housekeeping/delete-in-batches'
 import type { AttemptResult } from '@services/common/webhooks/attempt-result'
 import { type Expression, type Insertable, type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import type { DB, Scope, WebhookEvent } from '../../db/tables.ts'
@@ -14,10 +13,10 @@ export interface Listener {
   owner: string
 }
 
-/** Enabled webhooks for an event of a clip, or of all clips of a source. */
+/** Enabled webhooks for an event of these clips, or of all clips of a source. */
 export async function findListeners(
   trx: Transaction<DB>,
-  clips: { sourceId: string } | { clipId: string },
+  clips: { sourceId: string } | { clipIds: readonly string[] },
   event: WebhookEvent,
   now: Date,
 ): Promise<(Listener & { clip: Clip })[]> {
@@ -26,7 +25,9 @@ export async function findListeners(
     .innerJoin('api_tokens', 'api_tokens.id', 'clips.token_id')
     .select(['webhooks.id as webhookId', 'webhooks.token_id as owner'])
     .$if('sourceId' in clips, (query) => query.where('clips.source_id', '=', (clips as { sourceId: string }).sourceId))
-    .$if('clipId' in clips, (query) => query.where('clips.id', '=', (clips as { clipId: string }).clipId))
+    .$if('clipIds' in clips, (query) =>
+      query.where('clips.id', '=', sql<string>`any(${(clips as { clipIds: readonly string[] }).clipIds}::text[])`),
+    )
     .where('clips.deleted_at', 'is', null)
     .where('webhooks.disabled_at', 'is', null)
     .where('webhooks.events', '@>', sql<WebhookEvent[]>`array[${event}::text]`)
@@ -51,12 +52,11 @@ export async function findAdminListeners(trx: Transaction<DB>, event: WebhookEve
     .execute()
 }
 
-/** Inserts in batches: PostgreSQL takes 65,535 parameters in a statement, and one change may be about more clips. */
 export async function insertDeliveries(
   trx: Transaction<DB>,
   deliveries: readonly Insertable<DB['webhook_deliveries']>[],
 ): Promise<void> {
-  for (const batch of batchesOf(deliveries, BATCH)) await trx.insertInto('webhook_deliveries').values(batch).execute()
+  await trx.insertInto('webhook_deliveries').values(deliveries).execute()
 }
 
 /** A webhook with the scopes of its token; null for one that is expired or revoked. */

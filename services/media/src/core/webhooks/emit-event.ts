@@ -1,6 +1,8 @@
 // Events of clips. They are written in the transaction of the change, so that an event is sent if and only if the
 // change happened. Delivery: deliver-webhook.ts.
+import { batchesOf } from '@services/common/concurrency/chunks'
 import { jsonb } from '@services/common/database/pool'
+import { BATCH } from '@services/common/housekeeping/delete-in-batches'
 import type { Transaction } from 'kysely'
 import type { AdminEvent, ClipEvent, DB, WebhookEvent } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
@@ -8,19 +10,19 @@ import { errorCatalogue } from '../../errors.ts'
 import { toResult } from '../clip-views/clip-result.ts'
 import type { Clip } from '../clips/clips.store.ts'
 import { findAdminListeners, findListeners, insertDeliveries, type Listener } from './deliveries.store.ts'
-import { sendJob, TRY_FOR_MS } from './webhook-queue.ts'
+import { sendJobs, TRY_FOR_MS } from './webhook-queue.ts'
 
 /** Commands have no queue; housekeeping finds their deliveries within minutes. */
 export type EmitDeps = Pick<Deps, 'newId' | 'now' | 'config'> & { queue?: Deps['queue'] }
 
 type DeletionReason = 'expired' | 'removed' | 'blocked'
 
-/** Writes deliveries for one clip, or for all clips of a source. Call it before a deletion, which leaves no payload. */
+/** Writes deliveries for these clips or all of a source. Call it before a deletion, which leaves no payload. */
 export async function emitEvent(
   deps: EmitDeps,
   trx: Transaction<DB>,
   event: ClipEvent,
-  clips: ({ sourceId: string } | { clipId: string }) & { reason?: DeletionReason | undefined },
+  clips: ({ sourceId: string } | { clipIds: readonly string[] }) & { reason?: DeletionReason | undefined },
 ): Promise<void> {
   const listeners = await findListeners(trx, clips, event, deps.now())
   const { reason } = clips
@@ -49,22 +51,22 @@ async function queueDeliveries(
   event: WebhookEvent,
   events: readonly (Listener & { data: object })[],
 ): Promise<void> {
-  if (events.length === 0) return
   const now = deps.now()
   const identified = events.map((described) => ({ ...described, id: deps.newId() }))
-  const deliveries = identified.map(({ id, webhookId, data }) => ({
-    id,
-    webhook_id: webhookId,
-    type: event,
-    payload: jsonb({ type: event, timestamp: now.toISOString(), data }),
-    state: 'pending' as const,
-    next_attempt_at: now,
-    give_up_at: new Date(now.getTime() + TRY_FOR_MS),
-    created_at: now,
-  }))
-  await insertDeliveries(trx, deliveries)
-  for (const { id, owner } of identified) {
-    if (deps.queue) await sendJob(deps.queue, trx, { deliveryId: id, attempt: 0 }, { owner })
+  // PostgreSQL takes 65,535 parameters in a statement, and one change may be about more clips.
+  for (const batch of batchesOf(identified, BATCH)) {
+    const deliveries = batch.map(({ id, webhookId, data }) => ({
+      id,
+      webhook_id: webhookId,
+      type: event,
+      payload: jsonb({ type: event, timestamp: now.toISOString(), data }),
+      state: 'pending' as const,
+      next_attempt_at: now,
+      give_up_at: new Date(now.getTime() + TRY_FOR_MS),
+      created_at: now,
+    }))
+    await insertDeliveries(trx, deliveries)
+    if (deps.queue) await sendJobs(deps.queue, trx, batch)
   }
 }
 

@@ -34,6 +34,16 @@ export const sendJob = (
   { owner, waitMs = 0, isRetry = job.attempt > 0 }: Sending,
 ) => queue.send(trx, WEBHOOK_QUEUE.name, job, { afterSeconds: Math.ceil(waitMs / 1000), group: owner, isRetry })
 
+/** Queues the first attempts of many deliveries, in one statement. */
+export const sendJobs = (
+  queue: Queue,
+  trx: AnyTransaction,
+  deliveries: readonly ({ id: string } & Pick<Sending, 'owner'>)[],
+) => {
+  const jobs = deliveries.map(({ id, owner }) => ({ data: { deliveryId: id, attempt: 0 }, group: owner }))
+  return queue.sendMany(trx, WEBHOOK_QUEUE.name, jobs)
+}
+
 /** Time after which a delivery is given up. */
 export const TRY_FOR_MS = 86_400_000
 

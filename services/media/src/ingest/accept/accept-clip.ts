@@ -215,6 +215,6 @@ async function addClip(deps: Deps, trx: Transaction<DB>, source: SourceRow, inpu
   }
   await input.alongside?.(trx, accepted)
   // The worker emitted this event for the first clip of these bytes only.
-  if (state === 'ready') await emitEvent(deps, trx, 'media.ready', { clipId: id })
+  if (state === 'ready') await emitEvent(deps, trx, 'media.ready', { clipIds: [id] })
   return { ...accepted, deleteToken: deletion?.token }
 }

@@ -1,0 +1,104 @@
+// POST /media/bulk: one act on many clips. Fifty of them share a transaction, whose outcome is stored in it under the
+// Idempotency-Key. So the repetition of a request that was cut off goes on where that ended, and answers for the rest
+// what it had answered. Tests: bulk.test.ts, races-of-bulks.test.ts, faults/killed-bulks.test.ts.
+import { createHash } from 'node:crypto'
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { batchesOf } from '@services/common/concurrency/chunks'
+import { inDocument } from '@services/common/http/route-schema'
+import type { FastifyRequest } from 'fastify'
+import { type Static, Type } from 'typebox'
+import { answerOnce } from '../../../core/idempotency/answer-once.ts'
+import { type ClipResult, changeClips } from '../../../core/lifecycle/change-clips.ts'
+import { allows } from '../../../core/tokens/scopes.ts'
+import type { Deps } from '../../../deps.ts'
+import { apiError } from '../../../errors.ts'
+import { addTokenRoutes, adminOf, missingScope, tokenOf } from '../../../http/authenticate.ts'
+import { readKey } from '../../../http/idempotency-key.ts'
+import { answers, tokenRoute } from '../../../http/shapes.ts'
+import { ACT_MEMBERS, ACTIONS, readAct, scopeOf } from './bulk-acts.ts'
+
+const MAX_IDS = 500
+/** Clips of a transaction. Each is locked until the commit, and its owner's other requests wait. */
+const AT_ONCE = 50
+
+const Body = Type.Object({
+  ids: Type.Array(Type.String({ maxLength: 64 }), {
+    minItems: 1,
+    description: `At most ${MAX_IDS}; a repeated id counts once.`,
+    ...inDocument({ maxItems: MAX_IDS }),
+  }),
+  action: Type.Union(
+    ACTIONS.map((action) => Type.Literal(action)),
+    { description: '`delete` needs the scope `delete`, the others `write`.' },
+  ),
+  ...ACT_MEMBERS,
+})
+
+const ResultsShape = Type.Object(
+  {
+    results: Type.Array(
+      Type.Object({
+        id: Type.String(),
+        ok: Type.Boolean(),
+        code: Type.Optional(
+          Type.String({ description: 'Code of the refusal, as of a request about this clip alone.' }),
+        ),
+        message: Type.Optional(Type.String()),
+      }),
+      { description: 'In the order of the ids.' },
+    ),
+  },
+  { title: 'BulkResults' },
+)
+
+export const bulkRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+  await addTokenRoutes(app, deps, { scope: ['write', 'delete'] }, async (part) => {
+    part.post<{ Body: Static<typeof Body> }>(
+      '/media/bulk',
+      {
+        schema: {
+          ...tokenRoute('media', 'changeMedia', 'Deletes or changes many clips'),
+          description:
+            'Each clip is changed or refused on its own, fifty in a transaction. `tag` and `untag` take `tags`, ' +
+            '`visibility` and `nsfw` what they are named after, `lifetime` takes `expires_in` or `expires_at`, and ' +
+            '`sliding`. A repetition with the same Idempotency-Key does nothing twice, and completes a request that ' +
+            'was cut off.',
+          headers: Type.Object({ 'idempotency-key': Type.Optional(Type.String()) }),
+          body: Body,
+          response: answers(200, ResultsShape, [400, 401, 403, 408, 409, 413, 415, 422, 429], 'Idempotency-Replayed'),
+        },
+      },
+      async (request, reply) => {
+        const { ids: named, action, ...members } = request.body
+        const token = tokenOf(request)
+        const scope = scopeOf(action)
+        if (!allows(token, scope)) throw missingScope(scope)
+        const ids = [...new Set(named)]
+        if (ids.length > MAX_IDS) throw apiError('bulk_too_large', { details: { limit: MAX_IDS } })
+        const act = readAct(deps, action, members)
+        const results: ClipResult[] = []
+        let areReplayed = true
+        for (const [n, batch] of [...batchesOf(ids, AT_ONCE)].entries()) {
+          const { answer, isReplay } = await deps.db.transaction().execute((trx) =>
+            answerOnce(trx, keyedBatch(request, n), deps.now(), async () => ({
+              results: await changeClips(deps, trx, { token, by: adminOf(request), ids: batch, act }),
+            })),
+          )
+          for (const { id, ok } of answer.results) if (ok) deps.knownFiles.evict(id)
+          results.push(...answer.results)
+          areReplayed &&= isReplay
+        }
+        if (areReplayed) reply.header('idempotency-replayed', 'true')
+        return { success: { results } }
+      },
+    )
+  })
+}
+
+/** Every batch has an outcome of its own; all have the fingerprint of the whole request. */
+function keyedBatch(request: FastifyRequest, n: number) {
+  const key = readKey(request)
+  if (key === undefined) return undefined
+  const fingerprint = createHash('sha256').update(JSON.stringify(request.body)).digest()
+  return { tokenId: tokenOf(request).id, route: 'bulk' as const, key: `${n}:${key}`, fingerprint }
+}
