@@ -89,7 +89,7 @@ export function requireOwnScript(request: FastifyRequest): void {
 }
 
 /** Whether a form of a page of this session was sent. */
-export function isOwnForm({ formToken }: BrowserSession, given: string): boolean {
+export function isOwnForm({ formToken }: Pick<BrowserSession, 'formToken'>, given: string): boolean {
   const [own, sent] = [Buffer.from(formToken), Buffer.from(given)]
   return own.length === sent.length && timingSafeEqual(own, sent)
 }

@@ -7,15 +7,14 @@ import type { Config } from '../../config.ts'
 
 export const ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="8" fill="#1d5fd6"/><path d="M12.5 9.6v12.8a1 1 0 0 0 1.5.9l10.4-6.4a1 1 0 0 0 0-1.8L14 8.7a1 1 0 0 0-1.5.9z" fill="#fff"/></svg>`
 
-/** Module for browsers of the package, which Node resolves to its own variant. */
-const litHtml = (): string => {
-  const url = new URL('../lit-html.js', import.meta.resolve('lit-html'))
-  return readFileSync(url, 'utf8').replace(/\n\/\/# sourceMappingURL=.*/, '')
-}
+/** Modules of packages for browsers; Node resolves lit-html to a variant of its own. */
+const moduleOf = (name: 'lit-html' | 'thumbhash', file: string) => (): string =>
+  readFileSync(new URL(file, import.meta.resolve(name)), 'utf8').replace(/\n\/\/# sourceMappingURL=.*/, '')
 
 /** Files of pages, served below /assets/. */
 export const assets = openAssets([KIT_FILES, new URL('assets/', import.meta.url)], {
-  ...{ 'favicon.svg': () => ICON, 'lit.js': litHtml },
+  ...{ 'favicon.svg': () => ICON, 'lit.js': moduleOf('lit-html', '../lit-html.js') },
+  'thumbhash.js': moduleOf('thumbhash', 'thumbhash.js'),
 })
 
 /** A page and its Content-Security-Policy. */

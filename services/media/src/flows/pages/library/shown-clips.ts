@@ -1,0 +1,62 @@
+import { createLink } from '../../../core/clip-access/share-links.ts'
+import { type ClipView, toView } from '../../../core/clip-views/clip-view.ts'
+import { type Clip, ownerState } from '../../../core/clips/clips.store.ts'
+import type { ViewSummary } from '../../../core/views/views.store.ts'
+import type { Deps } from '../../../deps.ts'
+import { giveLinkSalts, listWaiting } from './own-clips.store.ts'
+
+/** A clip as its owner sees it. */
+export interface ShownClip {
+  clip: Clip
+  view: ClipView
+  state: 'processing' | 'ready' | 'failed' | 'hidden'
+  /** Picture of the width of a card, while there is one. */
+  poster: string | undefined
+  /** Place among the waiting clips of the token, from 1. */
+  place: number | undefined
+  views: ViewSummary | undefined
+}
+
+const HOUR_MS = 3_600_000
+
+/** Adds the addresses of files; those of private clips are signed for one to two hours. */
+export async function showClips(
+  deps: Pick<Deps, 'db' | 'config' | 'now'>,
+  clips: readonly Clip[],
+  views: ReadonlyMap<string, ViewSummary>,
+): Promise<ShownClip[]> {
+  const { site, encryptionKey } = deps.config
+  const unsigned = clips.filter(({ visibility, linkSalt }) => visibility === 'private' && !linkSalt)
+  const salts =
+    unsigned.length > 0
+      ? await giveLinkSalts(
+          deps.db,
+          unsigned.map(({ id }) => id),
+        )
+      : new Map()
+  const waiting = await findWaiting(deps, clips)
+  // The same address for an hour, so that a browser keeps the pictures.
+  const expiresAt = new Date((Math.floor(deps.now().getTime() / HOUR_MS) + 2) * HOUR_MS)
+  return clips.map((clip) => {
+    const key = { id: clip.id, linkSalt: clip.linkSalt ?? salts.get(clip.id) ?? null }
+    const link =
+      clip.visibility === 'private' ? createLink(encryptionKey, key, { target: 'page', expiresAt }) : undefined
+    const view = toView(clip, site, link)
+    const state = ownerState(clip)
+    const hasPoster = clip.isShowable && state !== 'hidden'
+    const small = `${site.filesBaseUrl}/f/${clip.id}/w320.webp${link?.queryOf('jpg') ?? ''}`
+    return {
+      ...{ clip, view, state, place: waiting.get(clip.id), views: views.get(clip.id) },
+      poster: hasPoster ? (state === 'ready' ? small : view.urls.jpg) : undefined,
+    }
+  })
+}
+
+/** Only owners see their line, so it is read where one of these clips is in it. */
+async function findWaiting({ db }: Pick<Deps, 'db'>, clips: readonly Clip[]): Promise<Map<string, number>> {
+  const [tokenId] = clips
+    .filter(({ state, progress }) => state === 'processing' && progress === 0)
+    .map((clip) => clip.tokenId)
+  const line = tokenId ? await listWaiting(db, tokenId) : []
+  return new Map(line.map((id, index) => [id, index + 1]))
+}
