@@ -1,7 +1,7 @@
 // A client of the media service, for Node and browsers. It imports nothing but its own files, so that it can be
 // published alone. Tests: beside it, and services/media/test/media-client*.test.ts.
 import { call, successOf } from './call.ts'
-import { type Connection, pathOf } from './exchange.ts'
+import { type Answer, type Connection, pathOf } from './exchange.ts'
 import type {
   Added,
   BulkAct,
@@ -101,18 +101,22 @@ export function createMediaClient({ baseUrl, token, fetch }: MediaClientOptions)
       return toAdded(answer, successOf<Result>(answer))
     },
 
-    async get(id: string, { signal }: CallOptions = {}): Promise<Clip> {
-      return successOf(await call(connection, { method: 'GET', path: pathOf(id), signal, isRepeatable: true }))
+    /** The clip, and its `etag` for `update`. */
+    async get(id: string, { signal }: CallOptions = {}): Promise<Clip & { etag?: string }> {
+      return toTagged(await call(connection, { method: 'GET', path: pathOf(id), signal, isRepeatable: true }))
     },
 
+    /** Changes a clip; with `etag` only if it is as it was read, else throws clip_changed with it in `details`. */
     async update(
       id: string,
       changes: ClipChanges & Record<string, unknown>,
-      { signal }: CallOptions = {},
-    ): Promise<Clip> {
+      { signal, etag }: CallOptions & { etag?: string | undefined } = {},
+    ): Promise<Clip & { etag?: string }> {
       const body = () => JSON.stringify(changes)
-      const request = { method: 'PATCH', path: pathOf(id), headers: JSON_BODY, body, signal }
-      return successOf(await call(connection, { ...request, isRepeatable: true }))
+      const headers = { ...JSON_BODY, ...(etag !== undefined && { 'if-match': etag }) }
+      const request = { method: 'PATCH', path: pathOf(id), headers, body, signal }
+      // A repeat after a lost answer would find the change of its first attempt.
+      return toTagged(await call(connection, { ...request, isRepeatable: etag === undefined }))
     },
 
     /** Deletes a clip permanently; with `deleteToken` one that was added without a token, or with `delete-link`. */
@@ -160,6 +164,11 @@ export function createMediaClient({ baseUrl, token, fetch }: MediaClientOptions)
       } while (cursor)
     },
   }
+}
+
+function toTagged(answer: Answer): Clip & { etag?: string } {
+  const etag = answer.headers.get('etag')
+  return { ...successOf<Clip>(answer), ...(etag !== null && { etag }) }
 }
 
 const JSON_BODY = { 'content-type': 'application/json' }

@@ -19,6 +19,7 @@ export const ERROR_CODES = [
   'idempotency_conflict',
   'already_decided',
   'gone',
+  'clip_changed',
   'precondition_failed',
   'tus_version_unsupported',
   'file_too_large',

@@ -132,6 +132,7 @@ const CORS_REQUEST_HEADERS = [
   'Content-Type',
   'Gifs-API-Key',
   'Idempotency-Key',
+  'If-Match',
   'If-Modified-Since',
   'If-None-Match',
   'If-Range',

@@ -21,6 +21,7 @@ export const errorCatalogue = {
   idempotency_conflict: { status: 409, message: 'This Idempotency-Key was used for another request.' },
   already_decided: { status: 409, message: 'This report was decided already.' },
   gone: { status: 410, message: 'This media item was removed.' },
+  clip_changed: { status: 412, message: 'The clip was changed since it was read.' },
   precondition_failed: { status: 412, message: 'The file does not match the condition of the request.' },
   tus_version_unsupported: { status: 412, message: 'Tus-Resumable must be 1.0.0.' },
   file_too_large: { status: 413, message: 'The file is larger than the limit.' },

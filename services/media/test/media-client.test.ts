@@ -103,6 +103,10 @@ test('clips are changed, listed over all pages with a filter, and deleted once',
   }
   const changed = await client.update(ids[0] as string, { title: null, nsfw: true })
   expect(changed).toMatchObject({ title: null, nsfw: true })
+  const { etag } = await client.get(ids[0] as string)
+  expect(etag).toBe(changed.etag)
+  expect((await client.update(ids[0] as string, { tags: ['x'] }, { etag })).etag).not.toBe(etag)
+  expect(await codeOf(client.update(ids[0] as string, { tags: ['y'] }, { etag }))).toBe('clip_changed')
 
   const listed = async (options: Parameters<typeof client.list>[0]) => {
     const found: string[] = []

@@ -1,37 +1,51 @@
 // Changes of a clip by its owner or an admin: its texts, visibility and lifetime. Tests: test/clip-life.test.ts.
-import type { Kysely } from 'kysely'
+import type { Kysely, Transaction } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import type { auditAdmin } from '../audit/audit.ts'
 import { type AccessChanges, applyAccess, isExpired } from '../clips/access.ts'
 import type { ClipFields } from '../clips/clip-fields.ts'
-import { lockAccess, updateClip } from '../clips/clips.store.ts'
+import { lockAccess, lockClip, updateClip } from '../clips/clips.store.ts'
 
-type Alongside = ReturnType<typeof auditAdmin>
+interface Steps {
+  alongside: ReturnType<typeof auditAdmin>
+  /** Throws where the clip, which is locked, is not as the caller knows it. */
+  precondition?: ((trx: Kysely<DB>) => Promise<void>) | undefined
+}
 
 export async function changeTexts(
   { db }: Pick<Deps, 'db'>,
   id: string,
-  { texts, alongside }: { texts: Partial<ClipFields>; alongside: Alongside },
+  { texts, alongside, precondition }: Steps & { texts: Partial<ClipFields> },
 ): Promise<void> {
   const change = async (on: Kysely<DB>) => {
     if (!(await updateClip(on, id, texts))) throw apiError('gone')
     await alongside?.(on)
   }
+  const changeLocked = async (trx: Transaction<DB>) => {
+    await lockClip(trx, id)
+    await precondition?.(trx)
+    await change(trx)
+  }
   // The owner's change is one statement.
-  await (alongside ? db.transaction().execute(change) : change(db))
+  await (precondition
+    ? db.transaction().execute(changeLocked)
+    : alongside
+      ? db.transaction().execute(change)
+      : change(db))
 }
 
 /** Locks the clip first: another change at once must not bring back what this one replaces. */
 export async function changeAccess(
   { db, knownFiles, now }: Pick<Deps, 'db' | 'knownFiles' | 'now'>,
   id: string,
-  { texts, access, alongside }: { texts: Partial<ClipFields>; access: AccessChanges; alongside: Alongside },
+  { texts, access, alongside, precondition }: Steps & { texts: Partial<ClipFields>; access: AccessChanges },
 ): Promise<void> {
   await db.transaction().execute(async (trx) => {
     const current = await lockAccess(trx, id)
     if (!current || isExpired(current, now())) throw apiError('gone')
+    await precondition?.(trx)
     await updateClip(trx, id, { ...texts, access: applyAccess(current, access, now()) })
     await alongside?.(trx)
   })

@@ -3,11 +3,12 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { withoutNulls } from '@services/common/http/json-parser'
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Kysely } from 'kysely'
 import { Type } from 'typebox'
 import { auditAdmin } from '../../core/audit/audit.ts'
 import { accessRulesOf } from '../../core/clips/access.ts'
+import { etagOfClip, isMatch } from '../../core/clips/clip-etag.ts'
 import { isClipId } from '../../core/clips/clip-id.ts'
 import { type Clip, findDeleteTokenHash } from '../../core/clips/clips.store.ts'
 import { findOwnClip } from '../../core/clips/own-clip.ts'
@@ -28,11 +29,25 @@ const Params = Type.Object({ id: Type.String() })
 
 export const clipRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const { site } = deps.config
-  const describe = async (clip: Clip) => {
+  const detailsOf = async (clip: Clip) => {
     const files = clip.isShowable ? await listFiles(deps.db, clip.sourceId) : []
     const views = await viewsOf(deps, deps.db, [clip.id])
-    return { success: toDetails(clip, files, site, views.get(clip.id)) }
+    return toDetails(clip, files, site, views.get(clip.id))
   }
+  const describe = async (reply: FastifyReply, clip: Clip) => {
+    reply.header('etag', etagOfClip(clip))
+    return { success: await detailsOf(clip) }
+  }
+  /** Refuses a change of a clip that is not as the caller knows it, with the clip as it is. */
+  const requireMatch = (ifMatch: string | undefined, request: FastifyRequest, id: string) =>
+    ifMatch === undefined
+      ? undefined
+      : async (db: Kysely<DB>) => {
+          const clip = await findOwnClip({ ...deps, db }, tokenOf(request), id)
+          const etag = etagOfClip(clip)
+          if (!isMatch(ifMatch, etag))
+            throw apiError('clip_changed', { details: { etag, clip: await detailsOf(clip) } })
+        }
 
   await addTokenRoutes(app, deps, { scope: 'read' }, async (part) => {
     part.get<{ Params: { id: string } }>(
@@ -41,10 +56,10 @@ export const clipRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
         schema: {
           ...tokenRoute('media', 'getMedia', 'State, progress and details of a clip'),
           params: Params,
-          response: answers(200, DetailsShape, [401, 403, 404, 410, 429]),
+          response: answers(200, DetailsShape, [401, 403, 404, 410, 429], 'ETag'),
         },
       },
-      async (request) => describe(await findOwnClip(deps, tokenOf(request), request.params.id)),
+      async (request, reply) => describe(reply, await findOwnClip(deps, tokenOf(request), request.params.id)),
     )
   })
 
@@ -55,24 +70,30 @@ export const clipRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
         schema: {
           ...tokenRoute('media', 'updateMedia', 'Changes texts, nsfw, attribution, visibility or lifetime'),
           params: Params,
+          description:
+            '`If-Match` with the ETag of GET refuses a change of a clip that was changed since: 412 `clip_changed`, with ' +
+            '`details.clip` and `details.etag` of now.',
           body: PatchBody,
-          response: answers(200, DetailsShape, [400, 401, 403, 404, 408, 410, 413, 415, 422, 429]),
+          requestHeaders: ['If-Match'],
+          response: answers(200, DetailsShape, [400, 401, 403, 404, 408, 410, 412, 413, 415, 422, 429], 'ETag'),
         },
         preValidation: async ({ body }) => {
           const changes = body as { attribution?: unknown } | null
           if (changes?.attribution) changes.attribution = withoutNulls(changes.attribution)
         },
       },
-      async (request) => {
+      async (request, reply) => {
         const clip = await findOwnClip(deps, tokenOf(request), request.params.id)
         const { id, tokenId } = clip
         const texts = readChanges(request.body)
         const access = readAccess(request.body, accessRulesOf(deps, tokenId))
         const fields = Object.keys(PatchBody.properties).filter((name) => Object.hasOwn(request.body, name))
         const alongside = auditAdmin(deps, adminOf(request), clip, { action: 'clip_changed', details: { fields } })
-        if (access) await changeAccess(deps, id, { texts, access, alongside })
-        else if (Object.keys(texts).length > 0) await changeTexts(deps, id, { texts, alongside })
-        return describe(await findOwnClip(deps, tokenOf(request), id))
+        const steps = { alongside, precondition: requireMatch(request.headers['if-match'], request, id) }
+        if (access) await changeAccess(deps, id, { texts, access, ...steps })
+        else if (Object.keys(texts).length > 0) await changeTexts(deps, id, { texts, ...steps })
+        else await steps.precondition?.(deps.db)
+        return describe(reply, await findOwnClip(deps, tokenOf(request), id))
       },
     )
   })
