@@ -24,6 +24,7 @@ import { variantRoutes } from './flows/files/variants/variant.routes.ts'
 import { importRoutes } from './flows/imports/import.routes.ts'
 import { moderationRoutes } from './flows/moderation/moderation.routes.ts'
 import { elementRoutes } from './flows/pages/element.routes.ts'
+import { homeRoutes } from './flows/pages/home/home.routes.ts'
 import { libraryRoutes } from './flows/pages/library/library.routes.ts'
 import { oembedRoutes } from './flows/pages/oembed.routes.ts'
 import { pageRoutes } from './flows/pages/page.routes.ts'
@@ -95,6 +96,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   })
   await app.register(async (part) => {
     limitCalls(part, deps)
+    await part.register(homeRoutes, { deps })
     await part.register(pageRoutes, { deps })
     await part.register(oembedRoutes, { deps })
     await part.register(elementRoutes, { deps })

@@ -372,7 +372,7 @@ describe('in a browser', { tags: 'chromium' }, () => {
     await page.fill('#token', service.token)
     await page.fill('#source', 'https://example.com/watch')
     await page.click('#trim summary')
-    const advice = 'Choose a part of it under “Trim”.'
+    const advice = 'Choose a part of it under Trim.'
     for (const [told, start, text] of [
       [{ limit: 30, actual: 41.2 }, '', `The clip is 41.2 seconds long; 30 are allowed. ${advice}`],
       // The refusal of yt-dlp.

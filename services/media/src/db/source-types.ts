@@ -39,7 +39,7 @@ export function mimeOf(type: MediaType): string {
 export const mimesInWords = (types: readonly MediaType[]): string => inWords(inOrder(types).map(mimeOf), 'and')
 
 /** `GIF, MP4 or WebM`. */
-export const namesInWords = (types: readonly MediaType[], word: 'and' | 'or'): string =>
+export const namesInWords = (types: readonly MediaType[], word: string): string =>
   inWords(
     inOrder(types).map((type) => SOURCE_TYPES[type].name),
     word,

@@ -4,6 +4,7 @@ import { type Html, html, raw } from '@services/common/html'
 import { openAssets } from '@services/common/pages/assets'
 import { type Document, htmlDocument, KIT_FILES } from '@services/common/pages/document'
 import type { Config } from '../../config.ts'
+import type { Language } from '../../words/language.ts'
 
 export const ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="8" fill="#1d5fd6"/><path d="M12.5 9.6v12.8a1 1 0 0 0 1.5.9l10.4-6.4a1 1 0 0 0 0-1.8L14 8.7a1 1 0 0 0-1.5.9z" fill="#fff"/></svg>`
 
@@ -24,6 +25,8 @@ export interface Page {
 }
 
 interface MediaDocument extends Pick<Document, 'title' | 'isIndexed' | 'body'> {
+  /** English without it. */
+  language?: Language
   /** Base URL with a slash at its end. */
   siteUrl: string
   /** True for a page that any page may frame; it is always dark. */
@@ -55,7 +58,7 @@ export function mediaDocument(document: MediaDocument): Page {
   const { title, siteUrl, isFramed, isIndexed, head, modules = [], body } = document
   const styles = [document.style, ...(document.placeholder ? [styleOf(document.placeholder)] : [])]
   const markup = htmlDocument({
-    ...{ language: 'en', title, isIndexed, body },
+    ...{ language: document.language ?? 'en', title, isIndexed, body },
     colorScheme: isFramed ? 'dark' : 'light dark',
     icon: iconUrl(siteUrl),
     head: html`${head}${modules.map((name) => html`<script type="module" src="${siteUrl}assets/${assets.address(name)}"></script>\n`)}${styles.map(({ css }) => html`<style>${raw(css)}</style>\n`)}`,

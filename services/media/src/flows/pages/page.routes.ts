@@ -19,7 +19,6 @@ import { deletePage } from './delete-page.ts'
 import { assets, type Page } from './document.ts'
 import { embedPage, missingEmbed } from './embed-page.ts'
 import { errorsPage } from './errors-page.ts'
-import { homePage } from './home-page.ts'
 
 /** Files at addresses without a version: pages of other sites load them, and browsers without a link to the icon. */
 const LASTING = { '/embed.js': 'embed.js', '/favicon.svg': 'favicon.svg', '/favicon.ico': 'favicon.svg' }
@@ -34,13 +33,10 @@ const pageResponses = {
 
 /** Pages for visitors: no token, no cookies, and only the scripts of assets/ and of the embed. */
 export const pageRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
-  const { site, source, uploadNeedsToken } = deps.config
+  const { site } = deps.config
   const scriptUrl = `${site.baseUrl}/embed.js`
   const about = { siteName: site.name, siteUrl: `${site.baseUrl}/` }
 
-  app.get('/', { schema: { hide: true } }, async (_request, reply) =>
-    sendPage(reply, homePage(site, { ...source, needsToken: uploadNeedsToken }), 'public, max-age=300'),
-  )
   app.get(ERRORS_PATH, { schema: { hide: true } }, async (_request, reply) =>
     sendPage(reply, errorsPage(site, errorCatalogue), 'public, max-age=3600'),
   )
@@ -142,7 +138,9 @@ function sendUnlessKnown(
   return isKnown(request, reply, page.html) ? reply.code(304).send() : reply.send(page.html)
 }
 
-const sendPage = (reply: FastifyReply, page: Page, cache: string) => describePage(reply, page, cache).send(page.html)
+/** Sends a page for visitors. */
+export const sendPage = (reply: FastifyReply, page: Page, cache: string) =>
+  describePage(reply, page, cache).send(page.html)
 
 const describePage = (reply: FastifyReply, { policy }: Page, cache: string) =>
   reply

@@ -1,14 +1,18 @@
 // The preview of a chosen video on the page at `/`. Its part is set by sliders, by typing or at the shown moment, and
 // plays in a loop. home.js says which file is chosen, and sends the fields.
-const $ = (id) => document.getElementById(id)
+import { $, text } from './home/elements.js'
+
 const [video, start, end, from, to] = ['source-video', 'start', 'end', 'from', 'to'].map($)
 const MAX_SECONDS = Number($('form').dataset.maxSeconds)
 /** Shorter parts are refused. */
 const LEAST_SECONDS = 0.1
 
 let address
+let shown
 
 $('form').addEventListener('chosen', ({ detail: file }) => {
+  if (file === shown) return
+  shown = file
   URL.revokeObjectURL(address)
   hidePreview()
   for (const field of [start, end]) field.value = ''
@@ -65,10 +69,8 @@ function write() {
 function describe() {
   const seconds = (Number(to.value) - Number(from.value)) / Number($('speed').value || 1)
   const isTooLong = seconds > MAX_SECONDS + 0.05
-  const length = `${format(Math.floor(seconds * 100) / 100)} seconds`
-  $('part').textContent = isTooLong
-    ? `This part lasts ${length}; ${MAX_SECONDS} are allowed.`
-    : `The clip lasts ${length}.`
+  const length = text('secondsLong', { count: format(Math.floor(seconds * 100) / 100) })
+  $('part').textContent = text(isTooLong ? 'partTooLong' : 'partLength', { length, limit: MAX_SECONDS })
   $('part').className = isTooLong ? 'error' : 'hint'
   const percent = (time) => `${(100 * Number(time)) / video.duration}%`
   Object.assign($('chosen').firstElementChild.style, {

@@ -1,19 +1,23 @@
 // Problems of the page at `/`, each shown at the field that caused it.
-import { $, form } from './elements.js'
+import { $, form, text } from './elements.js'
 
 const MAX_SECONDS = Number(form.dataset.maxSeconds)
+const IS_SIGNED_IN = form.dataset.signedIn === 'true'
 
 export const EDITS = ['start', 'end', 'crop', 'speed', 'caption', 'caption_position', 'poster_at']
 export const TEXTS = ['title', 'tags', 'attribution_site', 'attribution_user', 'attribution_url']
-export const ACCESS = ['visibility', 'expires_in']
+export const ACCESS = ['visibility', 'expires_in', 'album']
 export const FLAGS = ['nsfw', 'mute', 'sliding']
-const FIELDS = ['token', 'file', 'source', 'sliding', ...EDITS, ...TEXTS, ...ACCESS]
+const FIELDS = [...(IS_SIGNED_IN ? [] : ['token']), 'file', 'source', 'sliding', ...EDITS, ...TEXTS, ...ACCESS]
 
-export function complain(field, text) {
-  $(`${field}-error`).textContent = text
-  $(`${field}-error`).hidden = !text
-  $(field).setAttribute('aria-invalid', String(Boolean(text)))
-  if (field === 'file') $('drop').classList.toggle('bad', Boolean(text))
+/** Refusals that pass: the upload goes on by itself. */
+const PASSING = ['rate_limited', 'queue_full', 'busy', 'unavailable']
+
+export function complain(field, message) {
+  $(`${field}-error`).textContent = message
+  $(`${field}-error`).hidden = !message
+  $(field).setAttribute('aria-invalid', String(Boolean(message)))
+  if (field === 'file') $('drop').classList.toggle('bad', Boolean(message))
 }
 for (const field of FIELDS) $(field).addEventListener('input', () => complain(field, ''))
 
@@ -22,45 +26,56 @@ export function forgetProblems() {
   $('problem').hidden = true
 }
 
+/**
+ * A refusal: `field` is the one to show it at; `code` is that of the service, absent for the page of a proxy. `ofCaller`
+ * says that all further calls would be refused too, `retryAfterSeconds` when the same call may succeed.
+ */
 export class Problem extends Error {
-  constructor(message, field) {
+  constructor(message, field, about = {}) {
     super(message)
     this.field = field
+    Object.assign(this, about)
   }
 }
 
 /** Makes a Problem of an error answer; `what` is the field that was sent. */
-export function toProblem(status, text, what) {
+export function toProblem({ status, body, retryAfter }, what) {
+  if (status === 0) return new Problem(text('unreachable'))
   let error = {}
   try {
-    error = JSON.parse(text).error ?? {}
+    error = JSON.parse(body).error ?? {}
   } catch {
     // A proxy's own page.
   }
   const { code, message, param, details = {} } = error
-  if (status === 401) return new Problem('This token is unknown, expired or revoked.', 'token')
-  if (code === 'insufficient_scope') return new Problem('This token may not add clips.', 'token')
-  if (code === 'duration_exceeded') {
-    const { actual, limit } = details
-    const isKnown = actual !== undefined
-    const sentence = isKnown ? `is ${actual} seconds long; ${limit} are allowed` : `is longer than ${limit} seconds`
-    // The higher limit of a source of which a part was chosen.
-    const isOfSource = limit > MAX_SECONDS && ($('start').value || $('end').value)
-    if (isOfSource) return new Problem(`The source ${sentence}.`, what)
-    return new Problem(`The clip ${sentence}. Choose a part of it under “Trim”.`, what)
-  }
-  if (status === 415) return new Problem(`Only ${form.dataset.types} are accepted.`, what)
+  const problem = (sentence, field) => new Problem(sentence, field, { code })
+  const ofCaller = (key) => new Problem(text(key), IS_SIGNED_IN ? undefined : 'token', { code, ofCaller: true })
+  if (status === 401) return ofCaller(IS_SIGNED_IN ? 'endedSession' : 'unknownToken')
+  if (code === 'insufficient_scope') return ofCaller('noScope')
+  if (PASSING.includes(code))
+    return new Problem(message, undefined, { code, retryAfterSeconds: Number(retryAfter) || 1 })
+  if (code === 'duration_exceeded') return problem(lengthProblem(details), what)
+  if (status === 415) return problem(text('onlyTypes', { types: form.dataset.types }), what)
   const field = String(param ?? '').replace('.', '_')
   // "attribution_site is required" stands beside the field, which needs no name there.
   const sentence = String(message).replace(String(param), 'This')
-  if (FIELDS.includes(field)) return new Problem(sentence, field === 'file' || field === 'source' ? what : field)
-  if (code === 'source_forbidden' || status === 413 || status === 422 || status === 424)
-    return new Problem(message, what)
-  return new Problem(message ?? `The service answered ${status}. Try again in a moment.`)
+  if (FIELDS.includes(field)) return problem(sentence, field === 'file' || field === 'source' ? what : field)
+  if (code === 'source_forbidden' || status === 413 || status === 422 || status === 424) return problem(message, what)
+  return problem(message ?? text('answered', { status }))
 }
 
-export function showProblem(problem) {
-  const { field, message } = problem instanceof Problem ? problem : new Problem('The service cannot be reached.')
+function lengthProblem({ actual, limit }) {
+  const length = actual === undefined ? text('isTooLong', { limit }) : text('isLong', { actual, limit })
+  // The higher limit of a source of which a part was chosen.
+  const isOfSource = limit > MAX_SECONDS && ($('start').value || $('end').value)
+  return text(isOfSource ? 'sourceLong' : form.dataset.list ? 'clipOfListLong' : 'clipLong', { what: length })
+}
+
+/** Makes a Problem of whatever was thrown; `fetch` throws a TypeError without a connection. */
+export const asProblem = (error) => (error instanceof Problem ? error : new Problem(text('unreachable')))
+
+export function showProblem(error) {
+  const { field, message } = asProblem(error)
   if (field) {
     for (const part of [$('trim'), $('more')]) if (part.contains($(field))) part.open = true
     complain(field, message)

@@ -1,12 +1,11 @@
-// Progress of the page at `/`, for eyes and for screen readers.
-import { $ } from './elements.js'
+// Progress of a single clip on the page at `/`, for eyes and for screen readers.
+import { $, text } from './elements.js'
 
 let saidPercent = 0
 
 export function report(step, fraction, detail = '') {
   $('detail').textContent = detail
-  if (fraction === undefined) $('bar').removeAttribute('value')
-  else $('bar').value = Math.round(fraction * 100)
+  showFraction($('bar'), fraction)
   if ($('step').textContent !== step) {
     $('step').textContent = step
     saidPercent = 0
@@ -16,20 +15,20 @@ export function report(step, fraction, detail = '') {
   const quarter = Math.floor((fraction ?? 0) * 4) * 25
   if (quarter > saidPercent && quarter < 100) {
     saidPercent = quarter
-    say(`${step}, ${quarter} percent`)
+    say(text('percent', { step, percent: quarter }))
   }
 }
-export const say = (text) => {
-  $('live').textContent = text
+export const say = (sentence) => {
+  $('live').textContent = sentence
+}
+/** Without a fraction the bar shows that there is progress. */
+export function showFraction(bar, fraction) {
+  if (fraction === undefined) bar.removeAttribute('value')
+  else bar.value = Math.round(fraction * 100)
 }
 export const sizeOf = (bytes) => (bytes < 100_000 ? `${Math.ceil(bytes / 1024)} KB` : `${inMegabytes(bytes)} MB`)
-export const inMegabytes = (bytes) => (bytes / 1024 ** 2).toFixed(bytes < 10 * 1024 ** 2 ? 1 : 0)
-
-export const pause = (ms, signal) =>
-  new Promise((resolve, reject) => {
-    const timer = setTimeout(resolve, ms)
-    signal.addEventListener('abort', () => {
-      clearTimeout(timer)
-      reject(signal.reason)
-    })
+export const inMegabytes = (bytes) =>
+  (bytes / 1024 ** 2).toLocaleString(document.documentElement.lang, {
+    minimumFractionDigits: bytes < 10 * 1024 ** 2 ? 1 : 0,
+    maximumFractionDigits: bytes < 10 * 1024 ** 2 ? 1 : 0,
   })

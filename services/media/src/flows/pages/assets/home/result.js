@@ -1,24 +1,15 @@
 // The finished clip: preview, addresses and what copies them.
-import { $ } from './elements.js'
+import { $, element, text } from './elements.js'
 import { say } from './progress.js'
 
-export function showResult({ page, files, embed, meta }) {
+export function showResult(result) {
+  const { files, embed, meta } = result
   $('facts').replaceChildren(
-    ...[`${meta.width} × ${meta.height}`, meta.duration.replace(/s$/, ' s')].map((text) => withText('span', text)),
+    ...[`${meta.width} × ${meta.height}`, meta.duration.replace(/s$/, ' s')].map((fact) =>
+      element('span', { textContent: fact }),
+    ),
   )
-  const links = [['Page', page], ...['gif', 'mp4', 'webm', 'jpg'].map((kind) => [kind.toUpperCase(), files[kind]])]
-  $('links').replaceChildren(
-    ...links.map(([name, url]) => {
-      const link = withText('a', url.replace(/^https?:\/\//, ''))
-      Object.assign(link, { href: url, ariaLabel: `${name}: ${url}` })
-      const copy = withText('button', 'Copy')
-      Object.assign(copy, { type: 'button', className: 'quiet', ariaLabel: `Copy the address of the ${name}` })
-      copy.dataset.text = url
-      const item = document.createElement('li')
-      item.append(withText('span', name), link, copy)
-      return item
-    }),
-  )
+  $('links').replaceChildren(...linksTo(result))
   $('embed').value = embed
   const video = $('preview')
   video.width = Number(meta.width)
@@ -26,9 +17,7 @@ export function showResult({ page, files, embed, meta }) {
   video.poster = files.jpg
   video.autoplay = !matchMedia('(prefers-reduced-motion: reduce)').matches
   video.replaceChildren(
-    ...['webm', 'mp4'].map((kind) =>
-      Object.assign(document.createElement('source'), { src: files[kind], type: `video/${kind}` }),
-    ),
+    ...['webm', 'mp4'].map((kind) => element('source', { src: files[kind], type: `video/${kind}` })),
   )
   video.load()
   $('add').hidden = true
@@ -36,20 +25,41 @@ export function showResult({ page, files, embed, meta }) {
   $('done-title').focus()
 }
 
-const withText = (name, text) => Object.assign(document.createElement(name), { textContent: text })
+/** Items of a list: each address with its name and a button that copies it. */
+export function linksTo({ page, files }) {
+  const links = [
+    [text('page'), page],
+    ...['gif', 'mp4', 'webm', 'jpg'].map((kind) => [kind.toUpperCase(), files[kind]]),
+  ]
+  return links.map(([name, url]) =>
+    element(
+      'li',
+      {},
+      element('span', { textContent: name }),
+      element('a', { href: url, textContent: url.replace(/^https?:\/\//, ''), ariaLabel: `${name}: ${url}` }),
+      copyButton(text('copy'), url, text('copyAddress', { name })),
+    ),
+  )
+}
+
+export function copyButton(textContent, copied, ariaLabel = textContent) {
+  const button = element('button', { type: 'button', className: 'quiet', textContent, ariaLabel })
+  button.dataset.text = copied
+  return button
+}
 
 addEventListener('click', async ({ target }) => {
-  const { copy, text } = target.dataset ?? {}
-  if (!copy && !text) return
+  const { copy, text: copied } = target.dataset ?? {}
+  if (!copy && !copied) return
   const before = target.textContent
   try {
-    await navigator.clipboard.writeText(text ?? $(copy).value)
-    target.textContent = 'Copied'
-    say('Copied')
+    await navigator.clipboard.writeText(copied ?? $(copy).value)
+    target.textContent = text('copied')
+    say(text('copied'))
   } catch {
     // Not allowed, or not https: select the text instead.
     if (copy) $(copy).select()
-    say('Copy it with the keyboard')
+    say(text('copyByHand'))
     return
   }
   setTimeout(() => {

@@ -1,0 +1,39 @@
+// Fields that describe clips; the same for all clips of a list.
+import { caller } from './caller.js'
+import { $, element } from './elements.js'
+import { ACCESS, EDITS, FLAGS, TEXTS } from './problems.js'
+import { answerOf } from './retry.js'
+
+/** For a list without those that belong to a single file. */
+export function readFields({ isList = false } = {}) {
+  const names = isList ? [...TEXTS.filter((name) => name !== 'title'), ...ACCESS] : [...TEXTS, ...EDITS, ...ACCESS]
+  const fields = Object.fromEntries(names.map((name) => [name, $(name).value.trim()]).filter(([, value]) => value))
+  const flags = FLAGS.filter((name) => $(name).matches(':checked:enabled') && !(isList && name === 'mute'))
+  return { ...fields, ...Object.fromEntries(flags.map((name) => [name, 'true'])) }
+}
+
+/** Disables the box without a lifetime: no deletion could be put off. */
+export function allowSliding() {
+  $('sliding').disabled = !$('expires_in').value
+}
+$('expires_in').addEventListener('change', allowSliding)
+allowSliding()
+
+/** Offers the albums of the caller, where the token may read them. */
+async function offerAlbums() {
+  const { headers, isKnown } = caller()
+  if (!isKnown || !$('more').open) return
+  const signal = AbortSignal.timeout(10_000)
+  const answer = await answerOf(fetch('albums?limit=100', { headers, signal }), signal).catch(() => undefined)
+  if (answer?.status !== 200) return
+  const { success } = JSON.parse(answer.body)
+  const [none] = $('album').options
+  const chosen = $('album').value
+  $('album').replaceChildren(
+    none,
+    ...success.map(({ id, title }) => element('option', { value: id, textContent: title })),
+  )
+  $('album').value = chosen
+  $('albums').hidden = success.length === 0
+}
+$('more').addEventListener('toggle', offerAlbums)
