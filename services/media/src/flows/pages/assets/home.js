@@ -1,11 +1,12 @@
 // The page at `/`: adds one clip, with edits, and shows it when it is ready; or several, see home/several.js.
 import { caller, keepToken, lacksToken, resetForm } from './home/caller.js'
 import { chosen, leaveOut } from './home/choose.js'
-import { $, form, text } from './home/elements.js'
+import { $, form } from './home/elements.js'
 import { allowSliding, readFields } from './home/fields.js'
 import { linkTo, waitUntilReady } from './home/follow.js'
 import { asProblem, forgetProblems, Problem, showProblem } from './home/problems.js'
 import { report, say } from './home/progress.js'
+import { text } from './owner/page-data.js'
 import './home/resume.js'
 import { showResult } from './home/result.js'
 import { importFrom } from './home/send.js'

@@ -1,6 +1,7 @@
 // The preview of a chosen video on the page at `/`. Its part is set by sliders, by typing or at the shown moment, and
 // plays in a loop. home.js says which file is chosen, and sends the fields.
-import { $, text } from './home/elements.js'
+import { $ } from './home/elements.js'
+import { text } from './owner/page-data.js'
 
 const [video, start, end, from, to] = ['source-video', 'start', 'end', 'from', 'to'].map($)
 const MAX_SECONDS = Number($('form').dataset.maxSeconds)

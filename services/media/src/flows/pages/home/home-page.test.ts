@@ -51,7 +51,7 @@ describe('the page at /', () => {
     const { text } = await service.get('/', { 'accept-language': 'de-AT, en;q=0.5' })
     expect(text).toContain('<html lang="de">')
     expect(text).toContain('GIF, MP4 oder WebM, bis zu 30 Sekunden und 150 MB')
-    const words = JSON.parse((/data-words="([^"]+)"/.exec(text)?.[1] ?? '').replaceAll('&quot;', '"'))
+    const { words } = JSON.parse(/id="page-data">(.+)<\/script>/.exec(text)?.[1] ?? '')
     expect(words.waiting).toBe('Wartet')
   })
 

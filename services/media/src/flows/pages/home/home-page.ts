@@ -1,9 +1,10 @@
 // The page at `/`: one clip with edits, or several at once. Its scripts: ../assets/home.js and ../assets/home/; texts:
 // words/home.ts. Without JavaScript it shows the command line instead. Tests: home-page.test.ts, home-files.slow.test.ts.
-import { type Html, html, raw } from '@services/common/html'
+import { type Html, html, jsonBlock, raw } from '@services/common/html'
 import type { Config } from '../../../config.ts'
 import { fileDialogTypes, namesInWords } from '../../../db/source-types.ts'
 import type { BrowserSession } from '../../../http/browser-session.ts'
+import { failureWords } from '../../../words/failures.ts'
 import { type HomeWords, homeWords } from '../../../words/home.ts'
 import { homeScriptWords } from '../../../words/home-script.ts'
 import type { Language } from '../../../words/language.ts'
@@ -34,7 +35,7 @@ export function homePage(site: Config['site'], home: Home): Page {
     style,
     files: [site.filesBaseUrl, site.filesRedirectUrl],
     modules: ['home.js', 'trim.js'],
-    scripts: [`${site.baseUrl}/assets/home/`],
+    scripts: [`${site.baseUrl}/assets/home/`, `${site.baseUrl}/assets/owner/page-data.js`],
     ...(isSignedIn && { formTarget: `${site.baseUrl}/session/end` }),
     showsLocal: true,
     connects: true,
@@ -50,7 +51,7 @@ curl --json '{"source":"https://example.com/clip.mp4"}' -H 'Token: mh_&hellip;' 
 <p class="hint">${limitsOf(source, language)}. ${words.becomes}</p>
 ${isSignedIn && account(site, words, session)}
 <div id="resume" class="notice-box" hidden><p>${words.resume}</p><ul id="resume-names"></ul><p class="hint">${words.resumeHow}</p><button id="resume-forget" type="button" class="quiet">${words.forget}</button></div>
-<form id="form" novalidate data-words="${JSON.stringify(homeScriptWords[language])}" data-types="${namesInWords(types, language === 'de' ? 'und' : 'and')}" data-max-bytes="${maxBytes}" data-max-seconds="${maxSeconds}" data-needs-token="${String(needsToken)}" data-signed-in="${String(isSignedIn)}">
+<form id="form" novalidate data-types="${namesInWords(types, language === 'de' ? 'und' : 'and')}" data-max-bytes="${maxBytes}" data-max-seconds="${maxSeconds}" data-needs-token="${String(needsToken)}" data-signed-in="${String(isSignedIn)}">
 ${!isSignedIn && tokenField(site, words, home)}
 <div class="field">
 <div id="drop" class="drop">
@@ -97,7 +98,8 @@ ${details(words, home)}
 </div>
 </article>
 <p id="live" class="unseen" role="status" aria-live="polite"></p>
-</main>`,
+</main>
+${jsonBlock('page-data', { words: homeScriptWords[language], failures: failureWords[language] })}`,
   })
 }
 

@@ -1,6 +1,8 @@
 // The files and addresses that are chosen: by the dialog, dropped, pasted or typed. A change is reported by the event
 // `chosen` of the form; its detail is the file when it is the only thing chosen.
-import { $, form, text } from './elements.js'
+
+import { text } from '../owner/page-data.js'
+import { $, form } from './elements.js'
 import { droppedFiles, MOST_FILES } from './gather.js'
 import { complain } from './problems.js'
 import { sizeOf } from './progress.js'

@@ -1,5 +1,5 @@
 // Waits until an accepted clip is ready, by its events or by its GIF.
-import { text } from './elements.js'
+import { text } from '../owner/page-data.js'
 import { Problem, toProblem } from './problems.js'
 import { answerOf, pause } from './retry.js'
 

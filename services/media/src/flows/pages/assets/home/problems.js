@@ -1,5 +1,7 @@
 // Problems of the page at `/`, each shown at the field that caused it.
-import { $, form, text } from './elements.js'
+
+import { data, text } from '../owner/page-data.js'
+import { $, form } from './elements.js'
 
 const MAX_SECONDS = Number(form.dataset.maxSeconds)
 const IS_SIGNED_IN = form.dataset.signedIn === 'true'
@@ -40,7 +42,7 @@ export class Problem extends Error {
 
 /** Makes a Problem of an error answer; `what` is the field that was sent. */
 export function toProblem({ status, body, retryAfter }, what) {
-  if (status === 0) return new Problem(text('unreachable'))
+  if (status === 0) return unreachable()
   let error = {}
   try {
     error = JSON.parse(body).error ?? {}
@@ -49,9 +51,9 @@ export function toProblem({ status, body, retryAfter }, what) {
   }
   const { code, message, param, details = {} } = error
   const problem = (sentence, field) => new Problem(sentence, field, { code })
-  const ofCaller = (key) => new Problem(text(key), IS_SIGNED_IN ? undefined : 'token', { code, ofCaller: true })
-  if (status === 401) return ofCaller(IS_SIGNED_IN ? 'endedSession' : 'unknownToken')
-  if (code === 'insufficient_scope') return ofCaller('noScope')
+  const ofCaller = (sentence) => new Problem(sentence, IS_SIGNED_IN ? undefined : 'token', { code, ofCaller: true })
+  if (status === 401) return ofCaller(IS_SIGNED_IN ? data.failures.session_required : text('unknownToken'))
+  if (code === 'insufficient_scope') return ofCaller(text('noScope'))
   if (PASSING.includes(code))
     return new Problem(message, undefined, { code, retryAfterSeconds: Number(retryAfter) || 1 })
   if (code === 'duration_exceeded') return problem(lengthProblem(details), what)
@@ -61,7 +63,7 @@ export function toProblem({ status, body, retryAfter }, what) {
   const sentence = String(message).replace(String(param), 'This')
   if (FIELDS.includes(field)) return problem(sentence, field === 'file' || field === 'source' ? what : field)
   if (code === 'source_forbidden' || status === 413 || status === 422 || status === 424) return problem(message, what)
-  return problem(message ?? text('answered', { status }))
+  return problem(data.failures[code] ?? message ?? text('answered', { status }))
 }
 
 function lengthProblem({ actual, limit }) {
@@ -71,8 +73,10 @@ function lengthProblem({ actual, limit }) {
   return text(isOfSource ? 'sourceLong' : form.dataset.list ? 'clipOfListLong' : 'clipLong', { what: length })
 }
 
+const unreachable = () => new Problem(data.failures.unreachable, undefined, { isLost: true })
+
 /** Makes a Problem of whatever was thrown; `fetch` throws a TypeError without a connection. */
-export const asProblem = (error) => (error instanceof Problem ? error : new Problem(text('unreachable')))
+export const asProblem = (error) => (error instanceof Problem ? error : unreachable())
 
 export function showProblem(error) {
   const { field, message } = asProblem(error)

@@ -1,5 +1,7 @@
 // Progress of a single clip on the page at `/`, for eyes and for screen readers.
-import { $, text } from './elements.js'
+
+import { text } from '../owner/page-data.js'
+import { $ } from './elements.js'
 
 let saidPercent = 0
 

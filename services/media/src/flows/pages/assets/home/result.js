@@ -1,5 +1,7 @@
 // The finished clip: preview, addresses and what copies them.
-import { $, element, text } from './elements.js'
+
+import { text } from '../owner/page-data.js'
+import { $, element } from './elements.js'
 import { say } from './progress.js'
 
 export function showResult(result) {

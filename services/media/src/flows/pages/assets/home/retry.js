@@ -1,5 +1,5 @@
 // Repetition of calls whose answer was lost.
-import { text } from './elements.js'
+import { text } from '../owner/page-data.js'
 import { toProblem } from './problems.js'
 
 export const RETRY_DELAYS_MS = [500, 1_000, 2_000, 4_000, 8_000, 16_000]

@@ -1,5 +1,7 @@
 // A row of the list: name, title, state, bar and the buttons that its state allows.
-import { element, form, text } from './elements.js'
+
+import { text } from '../owner/page-data.js'
+import { element, form } from './elements.js'
 import { showFraction, sizeOf } from './progress.js'
 import { copyButton, linksTo } from './result.js'
 

@@ -1,6 +1,6 @@
 // Sends a file in pieces (tus), which survive a bad connection, a pause and a reload.
 
-import { text } from './elements.js'
+import { text } from '../owner/page-data.js'
 import { fingerprintOf, forgetUpload, keepUpload, keptUploads, LARGE_BYTES } from './kept-uploads.js'
 import { toProblem } from './problems.js'
 import { answerOf, pause, RETRY_DELAYS_MS, untilAdded } from './retry.js'

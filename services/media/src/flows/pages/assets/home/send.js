@@ -1,6 +1,6 @@
 // Adds a clip by one request: a small file as a form, or an address. Its Idempotency-Key makes a repetition safe: the
 // second request gets the clip of the first. Larger files: send-pieces.js.
-import { text } from './elements.js'
+import { text } from '../owner/page-data.js'
 import { ACCESS, EDITS } from './problems.js'
 import { inMegabytes } from './progress.js'
 import { answerOf, untilAdded } from './retry.js'

@@ -1,7 +1,9 @@
 // The list of several files and addresses on the page at `/`: drafts of what is chosen, then their way to clips.
+
+import { text } from '../owner/page-data.js'
 import { caller, keepToken, lacksToken, resetForm } from './caller.js'
 import { chosen, leaveOut } from './choose.js'
-import { $, form, text } from './elements.js'
+import { $, form } from './elements.js'
 import { readFields } from './fields.js'
 import { linkTo, waitUntilReady } from './follow.js'
 import { LARGE_BYTES } from './kept-uploads.js'
@@ -59,8 +61,7 @@ async function follow({ accepted: { result, state }, fields }, { report }) {
     await waitUntilReady(addresses, call)
     return addresses
   } catch (error) {
-    if (error instanceof Problem && error.retryAfterSeconds === undefined && error.message !== text('unreachable'))
-      throw error
+    if (error instanceof Problem && error.retryAfterSeconds === undefined && !error.isLost) throw error
     if (!turn.signal.aborted) await pause(TURN_MS, turn.signal).catch(() => {})
   }
 }
