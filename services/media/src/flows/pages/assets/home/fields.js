@@ -4,7 +4,7 @@ import { $, element } from './elements.js'
 import { ACCESS, EDITS, FLAGS, TEXTS } from './problems.js'
 import { answerOf } from './retry.js'
 
-/** For a list without those that belong to a single file. */
+/** Reads them; a list has none of those that belong to a single file. */
 export function readFields({ isList = false } = {}) {
   const names = isList ? [...TEXTS.filter((name) => name !== 'title'), ...ACCESS] : [...TEXTS, ...EDITS, ...ACCESS]
   const fields = Object.fromEntries(names.map((name) => [name, $(name).value.trim()]).filter(([, value]) => value))

@@ -9,7 +9,7 @@ export const LARGE_BYTES = 20 * 1024 ** 2
 /** Bytes of the beginning and of the end that count for the fingerprint. */
 const SAMPLE_BYTES = 4_096
 
-/** Fingerprint of name, size, last change and a few bytes. No secret: two files of one user are to be told apart. */
+/** Fingerprint of name, size, last change and a few bytes. No secret: it distinguishes files of one user. */
 export async function fingerprintOf(file) {
   const samples = [file.slice(0, SAMPLE_BYTES), file.slice(-SAMPLE_BYTES)]
   let hash = 0x811c9dc5

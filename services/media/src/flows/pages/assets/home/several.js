@@ -1,4 +1,4 @@
-// The list of several files and addresses on the page at `/`: drafts of what is chosen, then their way to clips.
+// The list of several files and addresses on the page at `/`: first as drafts, then on their way to clips.
 
 import { text } from '../owner/page-data.js'
 import { caller, keepToken, lacksToken, resetForm } from './caller.js'
@@ -36,7 +36,7 @@ export function requireFile(file) {
   throw new Problem(text('tooLarge', { size: sizeOf(file.size), limit: sizeOf(MAX_BYTES) }), 'file')
 }
 
-/** Sends a file or address by what suits it. Without a token no key counts: there pieces keep an upload from doubling. */
+/** Sends a file or an address. Without a token no key counts: there pieces keep an upload from doubling. */
 async function send(row, { signal, report }) {
   const { headers, wait, isKnown } = caller()
   const { file, source, title, key, place } = row
