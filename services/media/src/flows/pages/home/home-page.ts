@@ -1,5 +1,6 @@
 // The page at `/`: one clip with edits, or several at once. Its scripts: ../assets/home.js and ../assets/home/; texts:
-// words/home.ts. Without JavaScript it shows the command line instead. Tests: home-page.test.ts, home-files.slow.test.ts.
+// words/home.ts. Without JavaScript it shows the command line instead. Tests: home-page.test.ts and, in a browser,
+// home-files.slow.test.ts.
 import { type Html, html, jsonBlock, raw } from '@services/common/html'
 import type { Config } from '../../../config.ts'
 import { fileDialogTypes, namesInWords } from '../../../db/source-types.ts'

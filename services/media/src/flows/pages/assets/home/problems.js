@@ -29,7 +29,7 @@ export function forgetProblems() {
 }
 
 /**
- * A refusal: `field` is the one to show it at; `code` is that of the service, absent for the page of a proxy. `ofCaller`
+ * A refusal: `field` is the one to show it at; `code` is that of the service, absent for a proxy's page. `ofCaller`
  * says that all further calls would be refused too, `retryAfterSeconds` when the same call may succeed.
  */
 export class Problem extends Error {

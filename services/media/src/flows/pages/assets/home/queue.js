@@ -1,7 +1,7 @@
 // The rows of the list on the page at `/`: which are sent, wait, or go on, and what a refusal changes. Nothing here
 // knows the page or the network. Tests: ../../home/queue.test.ts.
 //
-// A row goes from `draft` over `waiting`, `sending` and `making` to `ready`; aside are `paused`, `refused`, `cancelled`.
+// A row goes from `draft` over `waiting`, `sending` and `making` to `ready`, or is `paused`, `refused`, `cancelled`.
 
 /** Rows that are sent at once. */
 export const AT_ONCE = 3
