@@ -13,6 +13,7 @@ import type {
   ListFilter,
   LiveEvent,
   Result,
+  Usage,
 } from './shapes.ts'
 import { type Progress, toAdded, uploadForm, uploadPieces } from './upload.ts'
 import { watchClip, watchClips } from './watch.ts'
@@ -31,6 +32,7 @@ export type {
   LiveEvent,
   Result,
   StoredFile,
+  Usage,
 } from './shapes.ts'
 export type { Progress } from './upload.ts'
 
@@ -134,6 +136,17 @@ export function createMediaClient({ baseUrl, token, fetch }: MediaClientOptions)
       const body = () => JSON.stringify({ ids, ...act })
       const request = { method: 'POST', path: '/media/bulk', headers, body, signal, isRepeatable: true }
       return successOf<{ results: BulkResult[] }>(await call(connection, request)).results
+    },
+
+    /** Tags of the token's newest clips, most used first. */
+    async tags({ signal, limit }: CallOptions & { limit?: number } = {}): Promise<{ tag: string; count: number }[]> {
+      const path = limit === undefined ? '/media/tags' : `/media/tags?limit=${limit}`
+      return successOf(await call(connection, { method: 'GET', path, signal, isRepeatable: true }))
+    },
+
+    /** Storage of the token, additions of today, and its limits. */
+    async usage({ signal }: CallOptions = {}): Promise<Usage> {
+      return successOf(await call(connection, { method: 'GET', path: '/usage', signal, isRepeatable: true }))
     },
 
     /** Follows a clip until it is ready, failed or deleted. */

@@ -120,6 +120,13 @@ export type BulkAct =
 /** Outcome for one of many clips; `code` and `message` as of a request about this clip alone. */
 export type BulkResult = { id: string; ok: true } | { id: string; ok: false; code: string; message: string }
 
+/** Storage of a token and additions of today (UTC), each with its limit; null without one. */
+export interface Usage {
+  /** `reserved_bytes`: most that the files of processing clips may add. */
+  stored: { clips: number; bytes: number; reserved_bytes: number; limit_bytes: number | null }
+  today: { clips: number; bytes: number; limit_bytes: number | null }
+}
+
 export interface ListFilter {
   /** Words of title, tags and author; the last may be the beginning of one. */
   q?: string
@@ -132,6 +139,7 @@ export interface ListFilter {
   tag?: string
   state?: Exclude<Clip['state'], 'hidden'>
   nsfw?: boolean
+  visibility?: Visibility
   /** Id of a token, or `none`; admins only. */
   token?: string
 }

@@ -17,6 +17,7 @@ import { eventRoutes } from './flows/clips/events.routes.ts'
 import { linkRoutes } from './flows/clips/link.routes.ts'
 import { listRoutes } from './flows/clips/list.routes.ts'
 import { liveRoutes } from './flows/clips/live/live.routes.ts'
+import { tagRoutes } from './flows/clips/tags.routes.ts'
 import { viewRoutes } from './flows/clips/views.routes.ts'
 import { fileRoutes } from './flows/files/file.routes.ts'
 import { reviewRoutes } from './flows/files/review.routes.ts'
@@ -30,6 +31,7 @@ import { oembedRoutes } from './flows/pages/oembed.routes.ts'
 import { pageRoutes } from './flows/pages/page.routes.ts'
 import { reportRoutes } from './flows/pages/report.routes.ts'
 import { sessionRoutes } from './flows/pages/session/session.routes.ts'
+import { ownUsageRoutes } from './flows/tokens/own-usage.routes.ts'
 import { tokenRoutes } from './flows/tokens/token.routes.ts'
 import { tokenUsageRoutes } from './flows/tokens/token-usage.routes.ts'
 import { sharexRoutes } from './flows/uploads/sharex.routes.ts'
@@ -116,7 +118,9 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   await app.register(linkRoutes, { deps })
   await app.register(eventRoutes, { deps })
   await app.register(liveRoutes, { deps })
+  await app.register(tagRoutes, { deps })
   await app.register(viewRoutes, { deps })
+  await app.register(ownUsageRoutes, { deps })
   await app.register(webhookRoutes, { deps })
 
   // Scope `admin`

@@ -172,6 +172,8 @@ test('a list needs a token that may read', async () => {
   expect((await service.get('/media', { token })).status).toBe(403)
 })
 
+const OF_VISIBILITY = 'clips_visibility_of_token_idx'
+
 describe('a page of a list is read along an index that has its order, and reads no other clips', () => {
   let tokenId: string
   // The oldest clips are a token's; the older half of them has the tag `old`, and none has `strange`.
@@ -180,9 +182,9 @@ describe('a page of a list is read along an index that has its order, and reads 
     await add(service.token) // the source of all
     for (let first = 1; first <= 20_000; first += 1_000) {
       await service.deps.pool.query(
-        `insert into clips (id, token_id, source_id, source_kind, created_at, tag_keys, nsfw)
+        `insert into clips (id, token_id, source_id, source_kind, created_at, visibility, tag_keys, nsfw)
          select 'a' || lpad(n::text, 7, '0'), case when n <= 6000 then $1::uuid end, sources.id, 'upload',
-           '2020-01-01'::timestamptz + n * '1 s'::interval,
+           '2020-01-01'::timestamptz + n * '1 s'::interval, case when n <= 40 or n > 6000 then 'private' else 'public' end,
            case when n <= 3000 then array['old', 'small'] when n > 6000 then array['strange'] else '{}' end, n % 100 = 0
          from generate_series($2::int, $2 + 999) n, (select id from sources limit 1) sources`,
         [tokenId, first],
@@ -203,6 +205,9 @@ describe('a page of a list is read along an index that has its order, and reads 
       'clips_newest_idx',
     ],
     ['a token and nsfw', { isOfToken: true, nsfw: true }, 50, 'clips_of_token_idx'],
+    ['a visibility that few clips of a token have', { isOfToken: true, visibility: 'private' }, 40, OF_VISIBILITY],
+    ['the usual visibility', { isOfToken: true, visibility: 'public' }, 50, OF_VISIBILITY],
+    ['a visibility that only others use', { isOfToken: true, visibility: 'unlisted' }, 0, OF_VISIBILITY],
     ['a tag of old clips', { tagKey: 'old' }, 50, 'clip_tags_newest_idx'],
     ['a tag and nsfw', { tagKey: 'old', nsfw: true }, 30, 'clip_tags_newest_idx'],
     ['a tag of old clips and a token', { isOfToken: true, tagKey: 'small' }, 50, 'clip_tags_of_token_idx'],
@@ -214,6 +219,7 @@ describe('a page of a list is read along an index that has its order, and reads 
       tagKey: undefined,
       state: undefined,
       nsfw: undefined,
+      visibility: undefined,
       from: undefined,
       to: undefined,
       now: new Date(),

@@ -123,7 +123,8 @@ test('clips are changed, listed over all pages with a filter, and deleted once',
 })
 
 test('many clips are changed and deleted at once, each with its outcome', async ({ service }) => {
-  const client = clientOf(service)
+  const { token } = await service.newToken()
+  const client = createMediaClient({ baseUrl: service.url, token })
   const file = await bytesOf('plain.gif')
   const [one, two] = [(await client.upload(file)).id, (await client.upload(file)).id]
   expect(await client.bulk([one, 'none1234', two], { action: 'tag', tags: ['many'] })).toEqual([
@@ -132,6 +133,8 @@ test('many clips are changed and deleted at once, each with its outcome', async 
     { id: two, ok: true },
   ])
   expect((await client.get(two)).tags).toEqual(['many'])
+  expect(await client.tags({ limit: 1 })).toEqual([{ tag: 'many', count: 2 }])
+  expect(await client.usage()).toMatchObject({ stored: { limit_bytes: null }, today: { limit_bytes: 5 * 2 ** 30 } })
   await client.bulk([one, two], { action: 'lifetime', expires_in: null })
   await client.bulk([one, two], { action: 'delete' })
   expect(await codeOf(client.get(one))).toBe('gone')

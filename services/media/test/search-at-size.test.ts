@@ -96,6 +96,7 @@ const searchFor = (
     tagKey: undefined,
     state: undefined,
     nsfw: undefined,
+    visibility: undefined,
     from: undefined,
     now: new Date(),
     to: undefined,

@@ -24,7 +24,7 @@ export const ACCESS_FIELDS = ['visibility', 'expires_in', 'expires_at', 'sliding
 
 export type RawAccess = Partial<Record<(typeof ACCESS_FIELDS)[number], string | number | boolean>>
 
-const VISIBILITIES = ['public', 'unlisted', 'private'] as const satisfies Visibility[]
+export const VISIBILITIES = ['public', 'unlisted', 'private'] as const satisfies Visibility[]
 
 const SHORTEST_SECONDS = 60
 /** Five years. */

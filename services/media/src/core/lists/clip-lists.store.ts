@@ -1,7 +1,7 @@
 import { PLANNED_EACH_TIME } from '@services/common/database/connection'
 import { type Kysely, sql } from 'kysely'
 import { jsonArrayFrom } from 'kysely/helpers/postgres'
-import type { DB, SourceState } from '../../db/tables.ts'
+import type { DB, SourceState, Visibility } from '../../db/tables.ts'
 import { type Clip, selectClips } from '../clips/clips.store.ts'
 import { type ClipFile, FILE_COLUMNS } from '../clips/renditions.store.ts'
 
@@ -12,6 +12,7 @@ export interface ClipFilter {
   tagKey: string | undefined
   state: SourceState | undefined
   nsfw: boolean | undefined
+  visibility: Visibility | undefined
   /** Earliest time of the creation. */
   from: Date | undefined
   /** Time before which the clip was created. */
@@ -20,23 +21,33 @@ export interface ClipFilter {
   now: Date
 }
 
+/**
+ * Condition of clips that are not deleted, in the words of `clips_visibility_of_token_idx`. No other index of clips has
+ * them: the planner would not know which of two is shorter.
+ */
+export const hasVisibility = (visibility: Visibility) =>
+  sql<boolean>`source_id is not null and visibility = ${visibility}`
+
 export type Direction = 'asc' | 'desc'
 
 export type ListedClip = Clip & { files: ClipFile[] }
 
 /**
  * Lists clips that are neither deleted nor expired, with their files, by creation; `after` is the last clip of the
- * previous page.
+ * previous page. `visibility` needs a token and no tag, for which it has an index.
  */
 export async function listClips(
   db: Kysely<DB>,
-  { tokenId, tagKey, state, nsfw, from, to, now }: ClipFilter,
+  { tokenId, tagKey, state, nsfw, visibility, from, to, now }: ClipFilter,
   { after, order, limit }: { after: Pick<Clip, 'createdAt' | 'id'> | undefined; order: Direction; limit: number },
 ): Promise<ListedClip[]> {
   // Both have an index for each list, which holds all that the conditions name but the state.
   const listed =
     tagKey === undefined
-      ? db.selectFrom('clips').select(['id', 'token_id', 'created_at', 'nsfw']).where('deleted_at', 'is', null)
+      ? db
+          .selectFrom('clips')
+          .select(['id', 'token_id', 'created_at', 'nsfw'])
+          .where(visibility === undefined ? sql<boolean>`deleted_at is null` : hasVisibility(visibility))
       : db
           .selectFrom('clip_tags')
           .select(['clip_id as id', 'token_id', 'created_at', 'nsfw'])

@@ -1,4 +1,4 @@
-import type { SourceState } from '../../db/tables.ts'
+import type { SourceState, Visibility } from '../../db/tables.ts'
 import type { Direction } from './clip-lists.store.ts'
 import type { Sort } from './search/position.ts'
 
@@ -8,4 +8,5 @@ export interface ListQuery
   sort?: Sort
   order?: Direction
   state?: SourceState
+  visibility?: Visibility
 }

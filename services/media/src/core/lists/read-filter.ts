@@ -7,12 +7,17 @@ import type { ClipFilter } from './clip-lists.store.ts'
 import type { ListQuery } from './list-query.ts'
 
 /** Reads the clips that parameters name. Throws invalid_field and insufficient_scope. */
-export function readFilter({ tag, state, nsfw, token, from, to }: ListQuery, caller: ApiToken, now: Date): ClipFilter {
+export function readFilter(
+  { tag, state, nsfw, visibility, token, from, to }: ListQuery,
+  caller: ApiToken,
+  now: Date,
+): ClipFilter {
   const filter = {
     tokenId: ownerOf(caller, token),
     tagKey: tag === undefined ? undefined : tagKey(oneLine(tag)),
     state,
     nsfw: nsfw === undefined ? undefined : nsfw === 'true',
+    visibility,
     from: readTime('from', from),
     to: readTime('to', to),
     now,

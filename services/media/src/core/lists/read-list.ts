@@ -50,7 +50,9 @@ async function readList(
   const after = cursor === undefined ? undefined : readPosition(cursor, list, sort)
   const words = q === undefined ? [] : await readWords(db, q)
   const page = { search: { ...filter, words }, sort, order, after, limit }
-  const { clips, next } = await (q === undefined && sort === 'created' ? listByCreation(db, page) : search(db, page))
+  const isIndexed = filter.visibility === undefined || (typeof filter.tokenId === 'string' && others.tag === undefined)
+  const isWalk = q === undefined && sort === 'created' && isIndexed
+  const { clips, next } = await (isWalk ? listByCreation(db, page) : search(db, page))
   return { clips, nextCursor: next ? writePosition(next, list) : null }
 }
 

@@ -32,7 +32,14 @@ const clipsList = command({
     if (wanted !== undefined && !state) throw new UsageError(`--state must be one of ${SOURCE_STATES.join(', ')}`)
     if (token !== undefined && token !== 'none' && !isUuid(token)) throw new UsageError(`no token of this id: ${token}`)
     await onDatabase(async ({ db, now, config }) => {
-      const all = { tagKey: undefined, nsfw: undefined, from: undefined, to: undefined, now: now() }
+      const all = {
+        tagKey: undefined,
+        nsfw: undefined,
+        visibility: undefined,
+        from: undefined,
+        to: undefined,
+        now: now(),
+      }
       const filter = { ...all, tokenId: token === 'none' ? null : token, state }
       const clips = await listClips(db, filter, { after: undefined, order: 'desc', limit: Number(limit) })
       const ids = clips.map(({ id }) => id)

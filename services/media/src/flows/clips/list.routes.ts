@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { inDocument } from '@services/common/http/route-schema'
 import { Type } from 'typebox'
+import { VISIBILITIES } from '../../core/clips/access.ts'
 import { readOwnClips } from '../../core/lists/read-list.ts'
 import { SORTS } from '../../core/lists/search/position.ts'
 import type { Deps } from '../../deps.ts'
@@ -40,6 +41,7 @@ const Query = Type.Object({
   nsfw: Type.Optional(
     Type.Union([Type.Literal('true'), Type.Literal('false')], inDocument({ anyOf: undefined, type: 'boolean' })),
   ),
+  visibility: Type.Optional(Type.Union(VISIBILITIES.map((visibility) => Type.Literal(visibility)))),
   token: Type.Optional(
     Type.String({ description: 'For admins: clips of one token, or `none` for clips without a token.' }),
   ),
@@ -69,8 +71,8 @@ export const listRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
       })
       const { site } = deps.config
       if (nextCursor) {
-        const { limit, q, sort, order, from, to, tag, state, nsfw, token } = query
-        const next = { limit, q, sort, order, from, to, tag, state, nsfw, token, cursor: nextCursor }
+        const { limit, q, sort, order, from, to, tag, state, nsfw, visibility, token } = query
+        const next = { limit, q, sort, order, from, to, tag, state, nsfw, visibility, token, cursor: nextCursor }
         reply.header('link', linkToNext(site.baseUrl, '/media', next))
       }
       return {

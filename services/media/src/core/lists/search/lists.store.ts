@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
-import type { ClipFilter, Direction } from '../clip-lists.store.ts'
+import type { Visibility } from '../../../db/tables.ts'
+import { type ClipFilter, type Direction, hasVisibility } from '../clip-lists.store.ts'
 import type { Position } from './position.ts'
 
 export type Fragment = RawBuilder<unknown>
@@ -14,6 +15,8 @@ export interface Search extends ClipFilter {
 export type ClipList =
   | { of: 'all' }
   | { of: 'tag'; tagKey: string }
+  /** Clips of a token, or of none. */
+  | { of: 'visibility'; visibility: Visibility }
   | { of: 'words'; words: readonly string[] }
   /** Read whole and sorted. */
   | { of: 'prefix'; prefix: string }
@@ -33,6 +36,8 @@ export function selectList(list: ClipList, part: Part): Fragment {
       return selectPart('clips', sql`deleted_at is null`, part)
     case 'tag':
       return selectPart('clip_tags', sql`tag_key = ${list.tagKey}`, part)
+    case 'visibility':
+      return selectPart('clips', hasVisibility(list.visibility), part)
     case 'words':
       return merge(
         list.words.map((word) => selectPart('clip_words', sql`word = ${word}`, part)),

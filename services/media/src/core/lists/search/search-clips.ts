@@ -72,12 +72,13 @@ async function chooseList(
 }
 
 /** Lists that have all matches, those first that are likely to be short. */
-async function candidates(db: Kysely<DB>, { tokenId, words, tagKey }: Search): Promise<ClipList[]> {
+async function candidates(db: Kysely<DB>, { tokenId, words, tagKey, visibility }: Search): Promise<ClipList[]> {
   const lists: ClipList[] = words
     .slice(0, -1)
     .toSorted((one, other) => other.length - one.length)
     .map((word) => ({ of: 'words', words: [word] }))
   if (tagKey !== undefined) lists.push({ of: 'tag', tagKey })
+  if (visibility !== undefined && tokenId !== undefined) lists.push({ of: 'visibility', visibility })
   const prefix = words.at(-1)
   if (prefix !== undefined) {
     if ((await countPrefix(db, tokenId, { prefix, most: SHORT + 1 })) <= SHORT) return [{ of: 'prefix', prefix }]

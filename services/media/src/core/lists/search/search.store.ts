@@ -138,7 +138,7 @@ const withSearch = (id: Fragment) =>
   sql`cross join lateral (select * from ${clipSearch} of_clip where of_clip.clip_id = ${id} offset 0) search`
 
 /** Conditions on a row of `clip_search`; none needs more than a few rows of other tables. */
-function matches({ words, tagKey, state, nsfw, from, to }: Search, alias: string): Fragment {
+function matches({ words, tagKey, state, nsfw, visibility, from, to }: Search, alias: string): Fragment {
   const of = (column: string) => sql.ref(`${alias}.${column}`)
   return all([
     words.length > 0 && sql`${of('words')} @@ ${toTsquery(words)}::tsquery`,
@@ -147,6 +147,8 @@ function matches({ words, tagKey, state, nsfw, from, to }: Search, alias: string
     to && sql`${of('created_at')} < ${to}`,
     tagKey !== undefined &&
       sql`(select true from ${sql.table('clip_tags')} tagged where tagged.clip_id = ${of('clip_id')} and tag_key = ${tagKey})`,
+    visibility !== undefined &&
+      sql`(select clip.visibility = ${visibility} from ${sql.table('clips')} clip where clip.id = ${of('clip_id')})`,
     state !== undefined &&
       sql`(select source.state = ${state} from ${sql.table('clips')} clip
         join ${sql.table('sources')} source on source.id = clip.source_id where clip.id = ${of('clip_id')})`,
