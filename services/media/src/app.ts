@@ -11,6 +11,7 @@ import { apiDocs } from './api-docs.ts'
 import type { Deps } from './deps.ts'
 import { apiError, ERRORS_PATH } from './errors.ts'
 import { adminRoutes } from './flows/admin/admin.routes.ts'
+import { albumLinkRoutes } from './flows/albums/album-link.routes.ts'
 import { bulkRoutes } from './flows/clips/bulk/bulk.routes.ts'
 import { clipRoutes } from './flows/clips/clip.routes.ts'
 import { eventRoutes } from './flows/clips/events.routes.ts'
@@ -24,6 +25,7 @@ import { reviewRoutes } from './flows/files/review.routes.ts'
 import { variantRoutes } from './flows/files/variants/variant.routes.ts'
 import { importRoutes } from './flows/imports/import.routes.ts'
 import { moderationRoutes } from './flows/moderation/moderation.routes.ts'
+import { albumPageRoutes } from './flows/pages/album/album.routes.ts'
 import { elementRoutes } from './flows/pages/element.routes.ts'
 import { homeRoutes } from './flows/pages/home/home.routes.ts'
 import { libraryRoutes } from './flows/pages/library/library.routes.ts'
@@ -100,6 +102,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     limitCalls(part, deps)
     await part.register(homeRoutes, { deps })
     await part.register(pageRoutes, { deps })
+    await part.register(albumPageRoutes, { deps })
     await part.register(oembedRoutes, { deps })
     await part.register(elementRoutes, { deps })
     await part.register(reportRoutes, { deps })
@@ -116,6 +119,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   await app.register(clipRoutes, { deps })
   await app.register(bulkRoutes, { deps })
   await app.register(linkRoutes, { deps })
+  await app.register(albumLinkRoutes, { deps })
   await app.register(eventRoutes, { deps })
   await app.register(liveRoutes, { deps })
   await app.register(tagRoutes, { deps })

@@ -77,6 +77,20 @@ const onClips =
     return { answer: await as(token, 'POST', '/media/bulk', { ids: [target], ...act }), target }
   }
 
+let albums = 0
+/** Calls a route of links of an album, which is of another token. */
+const onAlbum =
+  (method: string, body?: object): Act['walk'] =>
+  async (token) => {
+    const target = `Audited${++albums}`
+    await service.deps.pool.query(
+      `insert into albums (id, token_id, title, visibility, created_at, updated_at)
+       select $1, id, 'Secret words', 'private', now(), now() from api_tokens where id <> $2 limit 1`,
+      [target, admin.id],
+    )
+    return { answer: await as(token, method, `/albums/${target}/links`, body), target }
+  }
+
 async function reported(): Promise<{ report: string; target: string }> {
   const target = await newClip()
   const body = new URLSearchParams({ reason: 'spam' })
@@ -116,6 +130,10 @@ const ROUTES: Record<string, Act[]> = {
   'DELETE /media/{id}': [{ action: 'clip_deleted', walk: onClip('DELETE', '') }],
   'POST /media/{id}/links': [{ action: 'links_created', walk: onClip('POST', '/links', { expires_in: '1h' }) }],
   'DELETE /media/{id}/links': [{ action: 'links_ended', walk: onClip('DELETE', '/links') }],
+  'POST /albums/{id}/links': [
+    { action: 'album_links_created', details: { expires_at: A_TIME }, walk: onAlbum('POST', { expires_in: '1h' }) },
+  ],
+  'DELETE /albums/{id}/links': [{ action: 'album_links_ended', walk: onAlbum('DELETE') }],
   'POST /media/{id}/moderation': ['nsfw', 'safe', 'hide', 'unhide', 'delete', 'block', 'unblock'].map(moderation),
   'POST /reports/{id}': ['dismiss', 'nsfw', 'hide', 'delete', 'block'].map((decision) => ({
     action: 'clip_moderated',

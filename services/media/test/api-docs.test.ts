@@ -8,7 +8,18 @@ interface Operation {
   requestBody?: { content: Record<string, { example?: Record<string, unknown> }> }
 }
 
-const GROUPS = ['media', 'files', 'pages', 'session', 'webhooks', 'tokens', 'moderation', 'administration', 'service']
+const GROUPS = [
+  'media',
+  'albums',
+  'files',
+  'pages',
+  'session',
+  'webhooks',
+  'tokens',
+  'moderation',
+  'administration',
+  'service',
+]
 
 test('/docs has our name and icon, fits phones, and loads nothing inline and nothing from other hosts', async ({
   service,
@@ -116,6 +127,13 @@ test('each JSON body has an example, which is accepted as it is', async ({ servi
       expect([method, path, media.example]).toEqual([method, path, expect.any(Object)])
       // The one that leaves the machine.
       if (path === '/media/import') continue
+      if (path === '/albums/{id}/links') {
+        await service.deps.pool.query(
+          `insert into albums (id, token_id, title, visibility, created_at, updated_at)
+           values ($1, $2, 'Trip', 'private', now(), now())`,
+          [id, tokenId],
+        )
+      }
       const reported = path === '/reports/{id}' && (await service.get('/reports', { token })).body.success.items[0]
       const subject = reported ? reported.id : path === '/tokens/{id}' ? tokenId : id
       const answer = await service.call(method.toUpperCase(), path.replace('{id}', subject), {
@@ -128,6 +146,7 @@ test('each JSON body has an example, which is accepted as it is', async ({ servi
   expect(answers).toEqual({
     'patch /media/{id}': 200,
     'patch /tokens/{id}': 200,
+    'post /albums/{id}/links': 201,
     'post /gif/{id}/report': 202,
     'post /media/bulk': 200,
     'post /media/{id}/links': 200,

@@ -526,6 +526,10 @@ describe('every address', () => {
   test('is in the OpenAPI document', async ({ service }) => {
     const { body } = await service.get('/openapi.json')
     expect(Object.keys(body.paths).toSorted()).toEqual([
+      '/a/{id}',
+      '/a/{id}/embed',
+      '/a/{id}/feed.xml',
+      '/albums/{id}/links',
       '/audit',
       '/embed/{id}',
       '/embed/{id}/data',

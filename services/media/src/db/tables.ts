@@ -117,6 +117,8 @@ export const AUDIT_ACTIONS = [
   'clip_moderated',
   'links_created',
   'links_ended',
+  'album_links_created',
+  'album_links_ended',
   'sessions_ended',
   'dead_letter_retried',
   'dead_letter_deleted',

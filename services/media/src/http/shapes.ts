@@ -85,7 +85,15 @@ export const linkQuery = {
     Type.Unknown({ description: 'Expiry of a link to a private clip.', ...inDocument({ type: 'integer' }) }),
   ),
   s: Type.Optional(Type.Unknown({ description: 'Its signature.', ...inDocument({ type: 'string' }) })),
+  a: Type.Optional(Type.Unknown({ description: 'Album that the link is one of.', ...inDocument({ type: 'string' }) })),
 }
+
+/** Time from now to the end of links. */
+export const LinkSpan = Type.Union([Type.Number(), Type.String()], {
+  description:
+    'Time for which the links are good, as in `90m`, `7d` or seconds: a minute to 30 days; an hour if absent.',
+  ...inDocument({ anyOf: undefined, type: ['number', 'string'] }),
+})
 
 const TIMES = {
   start: 'Begins the clip at this second of the source, or at `m:ss.mmm`; the source may then be longer.',

@@ -1,19 +1,29 @@
 import { html, toText } from '@services/common/html'
 import type { Config } from '../../config.ts'
+import type { Link } from '../clip-access/share-links.ts'
+import type { Size } from '../clips/geometry.ts'
 import type { Album } from './albums.store.ts'
 
-/** Addresses of an album without a link. */
-export function albumUrls(id: string, { baseUrl }: Pick<Config['site'], 'baseUrl'>) {
-  const page = `${baseUrl}/a/${id}`
-  return { page, embed: `${page}/embed`, oembed: `${baseUrl}/oembed?url=${encodeURIComponent(page)}` }
+/** Addresses of an album; those of a private one are signed by its link, as far as it leads. */
+export function albumUrls(id: string, { baseUrl }: Pick<Config['site'], 'baseUrl'>, link?: Link) {
+  const address = `${baseUrl}/a/${id}`
+  const page = address + (link?.queryOf('page') ?? '')
+  return {
+    page,
+    embed: `${address}/embed${link?.queryOf('embed') ?? ''}`,
+    oembed: `${baseUrl}/oembed?url=${encodeURIComponent(page)}`,
+  }
 }
 
 /** Pixels of the player of an album, which are those of the largest clip. */
 export const ALBUM_STAGE = { width: 960, height: 640 }
 
 /** The iframe for other sites; `url` is that of the player. */
-export function albumSnippet({ title }: Pick<Album, 'title'>, url: string): string {
-  const { width, height } = ALBUM_STAGE
+export function albumSnippet(
+  { title }: Pick<Album, 'title'>,
+  url: string,
+  { width, height }: Size = ALBUM_STAGE,
+): string {
   return toText(
     html`<iframe src="${url}" width="${width}" height="${height}" style="max-width:100%;height:auto;aspect-ratio:${width}/${height}" frameborder="0" scrolling="no" allowfullscreen allow="autoplay; fullscreen" loading="lazy" title="${title}"></iframe>`,
   )

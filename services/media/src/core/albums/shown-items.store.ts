@@ -1,4 +1,4 @@
-import { type Kysely, sql } from 'kysely'
+import type { ExpressionBuilder, InferResult, Kysely } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import { type Clip, selectClips } from '../clips/clips.store.ts'
 import type { Album } from './albums.store.ts'
@@ -6,29 +6,105 @@ import type { Album } from './albums.store.ts'
 /** Clips of an album. */
 export const MAX_ITEMS = 500
 
+type ShownOf = Pick<Album, 'id' | 'visibility'>
+
+/** Position of a clip in an album. */
+export interface Position {
+  position: number
+  id: string
+}
+
 /**
  * Clips of an album that a visitor is shown, in its order: those that are ready, and neither deleted, expired nor
  * hidden. Private ones show in a private album alone. The caller has checked the visitor's access to the album.
  */
 export const listShownItems = (
   db: Kysely<DB>,
-  album: Pick<Album, 'id' | 'visibility'>,
-  { now, limit = MAX_ITEMS }: { now: Date; limit?: number },
-): Promise<Clip[]> =>
-  selectShown(db, album, now).orderBy('album_items.position').orderBy('clips.id').limit(limit).execute()
+  album: ShownOf,
+  { now, limit = MAX_ITEMS, after }: { now: Date; limit?: number; after?: Position | undefined },
+): Promise<(Clip & Position)[]> =>
+  selectShown(db, album, now)
+    .select('album_items.position')
+    .$if(after !== undefined, (query) => query.where(isAfter(after as Position)))
+    .orderBy('album_items.position')
+    .orderBy('clips.id')
+    .limit(limit)
+    .execute()
 
-/** One of these clips, while it is one of them. */
-export const findShownItem = (
+/** These clips, the last added one first. */
+export const listNewestItems = (
   db: Kysely<DB>,
-  album: Pick<Album, 'id' | 'visibility'>,
-  { clipId, now }: { clipId: string; now: Date },
-): Promise<Clip | undefined> => selectShown(db, album, now).where('clips.id', '=', clipId).executeTakeFirst()
+  album: ShownOf,
+  { now, limit }: { now: Date; limit: number },
+): Promise<(Clip & { addedAt: Date })[]> =>
+  selectShown(db, album, now)
+    .select('album_items.added_at as addedAt')
+    .orderBy('album_items.added_at', 'desc')
+    .orderBy('album_items.position')
+    .orderBy('clips.id')
+    .limit(limit)
+    .execute()
 
-const selectShown = (db: Kysely<DB>, { id, visibility }: Pick<Album, 'id' | 'visibility'>, now: Date) =>
+/** One of these clips; the first one if `clipId` is none of them. `before` and `after` are ids. */
+export const findShownPlace = (
+  db: Kysely<DB>,
+  album: ShownOf,
+  { now, clipId = '' }: { now: Date; clipId?: string | undefined },
+): Promise<ShownPlace | undefined> =>
+  db
+    .selectFrom(selectPlaces(db, album, now).as('places'))
+    .selectAll()
+    .orderBy((eb) => eb('places.id', '=', clipId), 'desc')
+    .orderBy('places.place')
+    .limit(1)
+    .executeTakeFirst() as Promise<ShownPlace | undefined>
+
+export type ShownPlace = InferResult<ReturnType<typeof selectPlaces>>[number]
+
+const selectPlaces = (db: Kysely<DB>, album: ShownOf, now: Date) =>
+  selectShown(db, album, now).select(({ fn }) => [
+    fn
+      .agg<number>('row_number')
+      .over((over) => over.orderBy('album_items.position').orderBy('clips.id'))
+      .as('place'),
+    fn.countAll<number>().over().as('total'),
+    fn
+      .agg<string | null>('lag', ['clips.id'])
+      .over((over) => over.orderBy('album_items.position').orderBy('clips.id'))
+      .as('before'),
+    fn
+      .agg<string | null>('lead', ['clips.id'])
+      .over((over) => over.orderBy('album_items.position').orderBy('clips.id'))
+      .as('after'),
+  ])
+
+/** Whether previews of an album may show the clip. */
+export const isCover = ({ visibility, nsfw }: Pick<Clip, 'visibility' | 'nsfw'>): boolean =>
+  visibility === 'public' && !nsfw
+
+/** The first clip that previews of an album may show. */
+export const findCover = (db: Kysely<DB>, album: ShownOf, now: Date): Promise<Clip | undefined> =>
+  selectShown(db, album, now)
+    .where('clips.visibility', '=', 'public')
+    .where('clips.nsfw', '=', false)
+    .orderBy('album_items.position')
+    .orderBy('clips.id')
+    .limit(1)
+    .executeTakeFirst()
+
+const isAfter =
+  ({ position, id }: Position) =>
+  (eb: ExpressionBuilder<DB, 'album_items' | 'clips'>) =>
+    eb.or([
+      eb('album_items.position', '>', position),
+      eb.and([eb('album_items.position', '=', position), eb('clips.id', '>', id)]),
+    ])
+
+const selectShown = (db: Kysely<DB>, { id, visibility }: ShownOf, now: Date) =>
   selectClips(db)
     .innerJoin('album_items', 'album_items.clip_id', 'clips.id')
     .where('album_items.album_id', '=', id)
-    .where(sql<boolean>`sources.state = 'ready'`)
+    .where('sources.state', '=', 'ready')
     .where('clips.hidden_at', 'is', null)
     .where((where) => where.or([where('clips.expires_at', 'is', null), where('clips.expires_at', '>', now)]))
     .$if(visibility !== 'private', (query) => query.where('clips.visibility', '<>', 'private'))

@@ -24,7 +24,7 @@ export interface Act {
   details?: object
 }
 
-export type SubjectKind = 'clip' | 'token' | 'dead_letter' | 'storage'
+export type SubjectKind = 'clip' | 'album' | 'token' | 'dead_letter' | 'storage'
 
 /** Subjects of acts. */
 export const SUBJECT_OF: Record<AuditAction, SubjectKind> = {
@@ -37,6 +37,8 @@ export const SUBJECT_OF: Record<AuditAction, SubjectKind> = {
   clip_moderated: 'clip',
   links_created: 'clip',
   links_ended: 'clip',
+  album_links_created: 'album',
+  album_links_ended: 'album',
   dead_letter_retried: 'dead_letter',
   dead_letter_deleted: 'dead_letter',
   files_repaired: 'storage',

@@ -4,7 +4,7 @@ import { apiError } from '../../errors.ts'
 import { isClipId } from '../clips/clip-id.ts'
 import { type Clip, findClip } from '../clips/clips.store.ts'
 import { requireVisible } from './require-visible.ts'
-import type { Link, PublicAddress } from './share-links.ts'
+import { albumIn, type Link, type PublicAddress } from './share-links.ts'
 
 /** A clip that a request without a token may see, and the link that it came with if the clip is private. */
 export interface ShownClip {
@@ -23,7 +23,7 @@ export const findShownClip = (
 ): Promise<ShownClip> =>
   deps.reads.recent(
     async (db) => {
-      const found = isClipId(id) ? await findClip(db, id, deps.now()) : undefined
+      const found = isClipId(id) ? await findClip(db, id, deps.now(), albumIn(address.query)) : undefined
       if (!found) throw apiError('not_found')
       const link = requireVisible(deps, { ...found, isDeleted: found.state === 'deleted' }, address)
       return { clip: found as Clip, link }

@@ -1,8 +1,8 @@
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { isExpired } from '../clips/access.ts'
-import type { ClipAccess } from '../clips/clips.store.ts'
-import { type Link, type PublicAddress, readLink } from './share-links.ts'
+import type { ClipAccess, OfAlbum } from '../clips/clips.store.ts'
+import { albumIn, type Link, type PublicAddress, readLink } from './share-links.ts'
 
 /** End of a clip's lifetime, or of the link that shows it; undefined for one that lasts. */
 export const endOfView = ({ expiresAt }: Pick<ClipAccess, 'expiresAt'>, link: Link | undefined): Date | undefined =>
@@ -15,10 +15,12 @@ export const endOfView = ({ expiresAt }: Pick<ClipAccess, 'expiresAt'>, link: Li
  */
 export function requireVisible(
   { config, now }: Pick<Deps, 'now'> & { config: Pick<Deps['config'], 'encryptionKey'> },
-  clip: ClipAccess & { id: string; isDeleted: boolean },
+  clip: ClipAccess & OfAlbum & { id: string; isDeleted: boolean },
   address: PublicAddress,
 ): Link | undefined {
-  const link = readLink(config.encryptionKey, clip, { ...address, now: now() })
+  const albumId = albumIn(address.query)
+  const key = albumId === undefined ? clip : { id: clip.id, albumId, linkSalt: clip.albumSalt ?? null }
+  const link = readLink(config.encryptionKey, key, { ...address, now: now() })
   if (clip.visibility === 'private' && !link) throw apiError('not_found')
   if (clip.isDeleted || isExpired(clip, now())) throw apiError('gone')
   if (clip.hiddenAt) throw apiError('hidden')

@@ -1,8 +1,9 @@
-// Signed addresses of private clips and their files, each good for a while.
+// Signed addresses of private clips and their files, and of private albums, each good for a while.
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { parseDurationSeconds, SECONDS_OR_DURATION } from '@services/common/config/duration'
 import type { RenditionKind } from '../../db/tables.ts'
 import { invalidField } from '../clips/clip-fields.ts'
+import { isClipId } from '../clips/clip-id.ts'
 
 /** Times for which a link is good. */
 const USUAL_SECONDS = 3600
@@ -28,19 +29,27 @@ export interface LinkQuery {
   e?: unknown
   /** Signature. */
   s?: unknown
+  /** Id of the album that shows the clip, if the link is one of the album. */
+  a?: unknown
 }
 
-/** A valid link to a private clip: signs addresses below its own until the same moment. */
+/** A valid link to a private clip or album: signs addresses below its own until the same moment. */
 export interface Link {
   expiresAt: Date
   /** Query of an address, with its question mark; undefined for one that the link does not lead to. */
   queryOf(target: LinkTarget): string | undefined
 }
 
+/** `id` and salt of a clip or an album. */
 export interface LinkKey {
   id: string
   linkSalt: Buffer | null
+  /** Album that shows the clip `id`; the salt is then that of the album. */
+  albumId?: string | undefined
 }
+
+/** Id of the album that a link is of. */
+export const albumIn = ({ a }: LinkQuery): string | undefined => (typeof a === 'string' && isClipId(a) ? a : undefined)
 
 const SALT_BYTES = 32
 /** 132 bits of base64url. */
@@ -71,14 +80,15 @@ export function linkExpiry(
  */
 export function createLink(
   encryptionKey: string | undefined,
-  clip: LinkKey,
+  key: LinkKey,
   { target: own, expiresAt }: { target: LinkTarget; expiresAt: Date },
 ): Link {
   const expires = String(Math.floor(expiresAt.getTime() / 1000))
+  const ofAlbum = key.albumId === undefined ? '' : `a=${key.albumId}&`
   return {
     expiresAt,
     queryOf: (target) =>
-      leadsTo(own, target) ? `?e=${expires}&s=${sign(encryptionKey, clip, target, expires)}` : undefined,
+      leadsTo(own, target) ? `?${ofAlbum}e=${expires}&s=${sign(encryptionKey, key, target, expires)}` : undefined,
   }
 }
 
@@ -97,26 +107,27 @@ export interface PublicAddress {
  */
 export function readLink(
   encryptionKey: string | undefined,
-  clip: LinkKey,
+  key: LinkKey,
   { target, shows = target, query, now }: PublicAddress & { now: Date },
 ): Link | undefined {
   const { e: expires, s: presented } = query
   if (typeof expires !== 'string' || typeof presented !== 'string' || !/^\d{1,12}$/.test(expires)) return undefined
-  const expected = Buffer.from(sign(encryptionKey, clip, target, expires))
+  const expected = Buffer.from(sign(encryptionKey, key, target, expires))
   const given = Buffer.from(presented)
-  const isValid = given.length === expected.length && timingSafeEqual(given, expected) && clip.linkSalt !== null
+  const isValid = given.length === expected.length && timingSafeEqual(given, expected) && key.linkSalt !== null
   const expiresAt = new Date(Number(expires) * 1000)
   if (!isValid || expiresAt <= now || !leadsTo(target, shows)) return undefined
-  return createLink(encryptionKey, clip, { target, expiresAt })
+  return createLink(encryptionKey, key, { target, expiresAt })
 }
 
 /** Signs for an unknown salt as well, so that the time does not reveal whether links exist. */
 const NO_SALT = Buffer.alloc(SALT_BYTES)
 
-function sign(encryptionKey = '', { id, linkSalt }: LinkKey, target: LinkTarget, expires: string): string {
+function sign(encryptionKey = '', { id, linkSalt, albumId }: LinkKey, target: LinkTarget, expires: string): string {
+  const subject = albumId === undefined ? id : `${albumId}/${id}`
   const key = createHmac('sha256', encryptionKey)
     .update(linkSalt ?? NO_SALT)
     .digest()
-  const signature = createHmac('sha256', key).update(`${id}/${target}/${expires}`).digest('base64url')
+  const signature = createHmac('sha256', key).update(`${subject}/${target}/${expires}`).digest('base64url')
   return signature.slice(0, SIGNATURE_CHARACTERS)
 }

@@ -8,7 +8,7 @@
 // ready        | four files stored; clips of the same bytes join | failed if `blobs check` finds a file lost
 // failed       | `error_code` is the reason; shown for a week    | no row, nor its clips
 import { jsonb } from '@services/common/database/pool'
-import { type InferResult, type Kysely, type NotNull, sql, type Transaction } from 'kysely'
+import { type ExpressionBuilder, type InferResult, type Kysely, type NotNull, sql, type Transaction } from 'kysely'
 import type { DB, HiddenReason, RenditionKind, SourceState } from '../../db/tables.ts'
 import type { ErrorCode } from '../../errors.ts'
 import { isShowable } from '../sources/sources.store.ts'
@@ -105,14 +105,43 @@ export type ClipAccess = Pick<
   'visibility' | 'expiresAt' | 'slidingSeconds' | 'linkSalt' | 'hiddenAt' | 'hiddenReason'
 >
 
-export type FoundClip = Clip | (ClipAccess & { id: string; tokenId: string | null; state: 'deleted' })
+/** Salt of the album that a link names, if it is private and shows the clip. */
+export interface OfAlbum {
+  albumSalt?: Buffer | null
+}
 
-/** An expired clip is `deleted`: housekeeping follows minutes later. */
-export async function findClip(db: Kysely<DB>, id: string, now: Date): Promise<FoundClip | undefined> {
+export type FoundClip =
+  | (Clip & OfAlbum)
+  | (ClipAccess & OfAlbum & { id: string; tokenId: string | null; state: 'deleted' })
+
+/** Selects `albumSalt`; in the statement of the clip, so that time reveals neither clips nor albums. */
+export const saltOf =
+  (albumId = '') =>
+  (eb: ExpressionBuilder<DB, 'clips'>) =>
+    eb
+      .selectFrom('album_items')
+      .innerJoin('albums', 'albums.id', 'album_items.album_id')
+      .select('albums.link_salt')
+      .where('album_items.album_id', '=', albumId)
+      .whereRef('album_items.clip_id', '=', 'clips.id')
+      .where('albums.visibility', '=', 'private')
+      .as('albumSalt')
+
+/**
+ * Finds a clip; with the salt of an album if `albumId` is given. An expired clip is `deleted`: housekeeping follows
+ * minutes later.
+ */
+export async function findClip(
+  db: Kysely<DB>,
+  id: string,
+  now: Date,
+  albumId?: string,
+): Promise<FoundClip | undefined> {
   const row = await db
     .selectFrom('clips')
     .leftJoin('sources', 'sources.id', 'clips.source_id')
     .select(CLIP_COLUMNS)
+    .$if(albumId !== undefined, (query) => query.select(saltOf(albumId)))
     .where('clips.id', '=', id)
     .executeTakeFirst()
   if (!row) return undefined

@@ -1,7 +1,7 @@
 import { type Kysely, sql, type Transaction } from 'kysely'
 import { type DB, EXTRA_KINDS, RENDITION_KINDS, type RenditionKind } from '../../db/tables.ts'
 import type { BlobName } from '../../store/blobs/blob-storage.ts'
-import { ACCESS_COLUMNS, type ClipAccess } from './clips.store.ts'
+import { ACCESS_COLUMNS, type ClipAccess, type OfAlbum, saltOf } from './clips.store.ts'
 
 const HASH_IN_HEX = sql<string>`encode(sha256, 'hex')`.as('sha256')
 
@@ -74,7 +74,7 @@ export async function deleteExtras(trx: Transaction<DB>, sourceId: string): Prom
   return deleteRenditions(trx, sourceId, EXTRA_KINDS)
 }
 
-export type FoundFile = ClipAccess & FileState
+export type FoundFile = ClipAccess & OfAlbum & FileState
 
 type FileState =
   /** `addedAt`: when the clip was added. Those of source and files would reveal an earlier upload. */
@@ -84,8 +84,13 @@ type FileState =
   | { state: 'absent' }
   | { state: 'deleted' }
 
-/** Returns undefined for an unknown clip. */
-export async function findFile(db: Kysely<DB>, id: string, kind: RenditionKind): Promise<FoundFile | undefined> {
+/** Returns undefined for an unknown clip. `albumId`: see findClip. */
+export async function findFile(
+  db: Kysely<DB>,
+  id: string,
+  kind: RenditionKind,
+  albumId?: string,
+): Promise<FoundFile | undefined> {
   const row = await db
     .selectFrom('clips')
     .leftJoin('sources', 'sources.id', 'clips.source_id')
@@ -95,6 +100,7 @@ export async function findFile(db: Kysely<DB>, id: string, kind: RenditionKind):
     .select(ACCESS_COLUMNS)
     .select(['clips.title', 'clips.created_at as addedAt', 'sources.state', 'sources.progress', 'sources.held'])
     .select(['renditions.sha256', 'renditions.bytes'])
+    .$if(albumId !== undefined, (query) => query.select(saltOf(albumId)))
     .where('clips.id', '=', id)
     .executeTakeFirst()
   if (!row) return undefined

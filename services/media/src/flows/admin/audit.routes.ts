@@ -33,7 +33,7 @@ const EntryShape = Type.Object(
     operator: orNull(Type.String({ description: 'Account of the machine, for a command.' })),
     action: ActionShape,
     subject: Type.Object({
-      kind: Type.Enum(['clip', 'token', 'dead_letter', 'storage'] as const),
+      kind: Type.Enum(['clip', 'album', 'token', 'dead_letter', 'storage'] as const),
       id: orNull(Type.String()),
     }),
     address: orNull(Type.String({ description: 'Address of the client, where it is known.' })),

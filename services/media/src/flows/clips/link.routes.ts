@@ -1,5 +1,4 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { inDocument } from '@services/common/http/route-schema'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { type Act, auditAdmin } from '../../core/audit/audit.ts'
@@ -10,19 +9,13 @@ import { findOwnClip } from '../../core/clips/own-clip.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { addTokenRoutes, adminOf, tokenOf } from '../../http/authenticate.ts'
-import { answers, counted, errorResponses, ResultShape, Time, tokenRoute } from '../../http/shapes.ts'
+import { answers, counted, errorResponses, LinkSpan, ResultShape, Time, tokenRoute } from '../../http/shapes.ts'
 
 const { files, embed, oembed } = ResultShape.properties
 const LinksShape = Type.Object(
   { url: Type.String({ description: 'Page of the media.' }), embed, files, oembed, expires_at: Time },
   { title: 'Links' },
 )
-
-const LinkSpan = Type.Union([Type.Number(), Type.String()], {
-  description:
-    'Time for which the links are good, as in `90m`, `7d` or seconds: a minute to 30 days; an hour if absent.',
-  ...inDocument({ anyOf: undefined, type: ['number', 'string'] }),
-})
 
 const withId = { params: Type.Object({ id: Type.String() }) }
 type WithId = { Params: { id: string } }

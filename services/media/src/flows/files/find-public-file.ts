@@ -1,5 +1,5 @@
 import { endOfView, requireVisible } from '../../core/clip-access/require-visible.ts'
-import type { LinkQuery } from '../../core/clip-access/share-links.ts'
+import { albumIn, type LinkQuery } from '../../core/clip-access/share-links.ts'
 import { isClipId } from '../../core/clips/clip-id.ts'
 import type { FoundFile } from '../../core/clips/renditions.store.ts'
 import type { RenditionKind } from '../../db/tables.ts'
@@ -17,7 +17,7 @@ export async function findPublicFile(
   deps: Pick<Deps, 'knownFiles' | 'config' | 'now'>,
   { id, kind, query }: { id: string; kind: RenditionKind; query: LinkQuery },
 ): Promise<PublicFile> {
-  const file = isClipId(id) ? await deps.knownFiles.find(id, kind) : undefined
+  const file = isClipId(id) ? await deps.knownFiles.find(id, kind, albumIn(query)) : undefined
   if (!file) throw apiError('not_found')
   const link = requireVisible(deps, { ...file, id, isDeleted: file.state === 'deleted' }, { target: kind, query })
   if (file.state !== 'ready' && file.state !== 'processing') throw apiError('not_found')

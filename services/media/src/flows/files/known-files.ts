@@ -13,7 +13,7 @@ export function createKnownFiles(db: Kysely<DB>) {
   let deletions = 0
   return {
     /** Like `findFile`; caches ready files for a second, because a player requests a file many times. */
-    find: async (id: string, kind: RenditionKind): Promise<FoundFile | undefined> => {
+    find: async (id: string, kind: RenditionKind, albumId?: string): Promise<FoundFile | undefined> => {
       const key = `${id}.${kind}`
       const cached = known.get(key)
       if (cached && cached.until > performance.now()) return cached.file
@@ -21,8 +21,8 @@ export function createKnownFiles(db: Kysely<DB>) {
       // Counted from before the query: its result may be old when it arrives.
       const until = performance.now() + KNOWN_MS
       const deletionsBefore = deletions
-      const file = await findFile(db, id, kind)
-      // A private clip takes as long as an unknown one.
+      const file = await findFile(db, id, kind, albumId)
+      // A private clip takes as long as an unknown one, and is shown by the links of some albums.
       if (file?.state !== 'ready' || file.visibility === 'private' || deletions !== deletionsBefore) return file
       known.set(key, { file, until })
       const [oldest] = known.keys()

@@ -55,10 +55,10 @@ interface MediaDocument extends Pick<Document, 'title' | 'isIndexed' | 'body'> {
 
 /** A page whose stylesheet is in its head: a visitor sees it after one request, and most visitors see only one. */
 export function mediaDocument(document: MediaDocument): Page {
-  const { title, siteUrl, isFramed, isIndexed, head, modules = [], body } = document
+  const { language = 'en', title, siteUrl, isFramed, isIndexed, head, modules = [], body } = document
   const styles = [document.style, ...(document.placeholder ? [styleOf(document.placeholder)] : [])]
   const markup = htmlDocument({
-    ...{ language: document.language ?? 'en', title, isIndexed, body },
+    ...{ language, title, isIndexed, body },
     colorScheme: isFramed ? 'dark' : 'light dark',
     icon: iconUrl(siteUrl),
     head: html`${head}${modules.map((name) => html`<script type="module" src="${siteUrl}assets/${assets.address(name)}"></script>\n`)}${styles.map(({ css }) => html`<style>${raw(css)}</style>\n`)}`,

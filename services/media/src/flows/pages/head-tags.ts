@@ -28,9 +28,8 @@ function oembedLinks(clip: ClipView): Html {
 
 /** Order matters: a structured property (`og:video:width`) belongs to the last root tag before it (ogp.me). */
 function openGraph(clip: ClipView): Html {
-  const { urls, width, height } = clip
-  const size = { width, height }
-  const properties: [string, string | number][] = [
+  const { urls } = clip
+  const properties: Property[] = [
     ['og:type', 'video.other'],
     ['og:site_name', clip.siteName],
     ['og:title', titleOf(clip)],
@@ -39,16 +38,30 @@ function openGraph(clip: ClipView): Html {
   ]
   if (isPreviewed(clip)) {
     properties.push(
-      ...media('og:image', urls.jpg, { type: 'image/jpeg', ...size, alt: titleOf(clip) }),
-      // The file, not the player: chats do not play a page.
-      ...media('og:video', urls.mp4, { type: 'video/mp4', ...size }),
-      ...(clip.state === 'ready' ? media('og:video', urls.webm, { type: 'video/webm', ...size }) : []),
+      ...mediaOf(clip),
       ['video:duration', Math.max(1, Math.round(clip.durationSeconds))],
       ['video:release_date', clip.createdAt.toISOString()],
-      ...clip.tags.map((tag): [string, string] => ['video:tag', tag]),
+      ...clip.tags.map((tag): Property => ['video:tag', tag]),
     )
   }
-  return html`${properties.map(([name, value]) => html`<meta property="${name}" content="${value}">\n`)}`
+  return metaOf(properties)
+}
+
+export type Property = [name: string, value: string | number]
+
+export const metaOf = (properties: Property[]): Html =>
+  html`${properties.map(([name, value]) => html`<meta property="${name}" content="${value}">\n`)}`
+
+/** Picture and videos of a clip. */
+export function mediaOf(clip: ClipView): Property[] {
+  const { urls, width, height } = clip
+  const size = { width, height }
+  return [
+    ...media('og:image', urls.jpg, { type: 'image/jpeg', ...size, alt: titleOf(clip) }),
+    // The file, not the player: chats do not play a page.
+    ...media('og:video', urls.mp4, { type: 'video/mp4', ...size }),
+    ...(clip.state === 'ready' ? media('og:video', urls.webm, { type: 'video/webm', ...size }) : []),
+  ]
 }
 
 /** Omits `og:image:url`, an alias of the root: readers that collect both pair the wrong types. */
@@ -82,10 +95,11 @@ function twitterCard(clip: ClipView): Html {
   return html`${tags.map(([name, value]) => html`<meta name="${name}" content="${value}">\n`)}`
 }
 
+const videoObject = (clip: ClipView): Html => jsonLd({ '@context': 'https://schema.org', ...videoData(clip) })
+
 /** https://schema.org/VideoObject, as search engines document it. */
-function videoObject(clip: ClipView): Html {
-  return jsonLd({
-    '@context': 'https://schema.org',
+export function videoData(clip: ClipView) {
+  return {
     '@type': 'VideoObject',
     name: titleOf(clip),
     description: describe(clip),
@@ -98,5 +112,5 @@ function videoObject(clip: ClipView): Html {
     height: clip.height,
     keywords: clip.tags.length > 0 ? clip.tags.join(', ') : undefined,
     isFamilyFriendly: true,
-  })
+  }
 }

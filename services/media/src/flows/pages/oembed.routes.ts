@@ -3,6 +3,8 @@ import { inDocument, withHeaders } from '@services/common/http/route-schema'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { Config } from '../../config.ts'
+import { findShownAlbum } from '../../core/albums/find-public-album.ts'
+import { findCover } from '../../core/albums/shown-items.store.ts'
 import { findShownClip } from '../../core/clip-access/find-public-clip.ts'
 import type { LinkQuery, PublicAddress } from '../../core/clip-access/share-links.ts'
 import { toView } from '../../core/clip-views/clip-view.ts'
@@ -11,6 +13,8 @@ import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { cacheOfClip, isKnown } from '../../http/etag.ts'
 import { errorResponses, linkQuery } from '../../http/shapes.ts'
+import { albumOembed } from './album/album-oembed.ts'
+import { toAlbumView } from './album/album-view.ts'
 import { OEMBED_CONTENT_TYPE, oembed, oembedXml, parseOembedQuery } from './oembed.ts'
 
 const optional = (description: string, members: Parameters<typeof inDocument>[0]) =>
@@ -23,7 +27,7 @@ const Query = Type.Object({
   maxheight: optional('Height in pixels; 640 if absent or larger.', { type: 'integer', minimum: 1 }),
 })
 const AddressQuery = Type.Object({
-  url: optional('Address of a page, player or file of this service.', {
+  url: optional('Address of a page, player or file of this service, of a clip or an album.', {
     type: 'string',
     format: 'uri',
     required: true,
@@ -34,7 +38,7 @@ const AddressQuery = Type.Object({
 /** Documentation only: oembed.ts writes the answers. */
 const OembedShape = Type.Object(
   {
-    type: Type.Literal('video'),
+    type: Type.Union([Type.Literal('video'), Type.Literal('rich')], { description: '`rich` for an album.' }),
     version: Type.Literal('1.0'),
     html: Type.String(),
     width: Type.Integer(),
@@ -85,35 +89,54 @@ export const oembedRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       if (typeof url !== 'string' || url === '') {
         throw apiError('invalid_request', { message: 'expecting value "url"', details: { param: 'url' } })
       }
-      const found = clipIn(url, site)
+      const found = subjectOf(url, site)
       if (!found) throw apiError('not_found')
-      return answer(request, reply, found.id, found)
+      return (found.isAlbum ? answerOfAlbum : answer)(request, reply, found.id, found)
     },
   )
 
   async function answer(request: FastifyRequest, reply: FastifyReply, id: string, address: PublicAddress) {
-    const { format, ...limits } = parseOembedQuery(request.query as Record<string, unknown>)
+    const limits = parseOembedQuery(request.query as Record<string, unknown>)
     const { clip, link } = await findShownClip(deps, id, { ...address, shows: 'embed' })
     if (clip.state === 'failed') throw apiError('not_found')
     const body = oembed(toView(clip, site, link), limits, deps.now())
+    return send(request, reply, body, { ...limits, isReady: clip.state === 'ready', isLinked: link !== undefined })
+  }
+
+  async function answerOfAlbum(request: FastifyRequest, reply: FastifyReply, id: string, address: PublicAddress) {
+    const limits = parseOembedQuery(request.query as Record<string, unknown>)
+    const now = deps.now()
+    const shown = await findShownAlbum(deps, id, { ...address, shows: 'embed' }, (db, album) =>
+      findCover(db, album, now),
+    )
+    const body = albumOembed(toAlbumView(shown, site), shown.found && toView(shown.found, site), limits, now)
+    return send(request, reply, body, { ...limits, isReady: true, isLinked: shown.link !== undefined })
+  }
+
+  function send(request: FastifyRequest, reply: FastifyReply, body: object, { format, isReady, isLinked }: Sent) {
     const text = format === 'json' ? JSON.stringify(body) : oembedXml(body)
-    const isReady = clip.state === 'ready'
-    reply.header('cache-control', cacheOfClip({ isReady, isLinked: link !== undefined }))
+    reply.header('cache-control', cacheOfClip({ isReady, isLinked }))
     if (isReady && isKnown(request, reply, text)) return reply.code(304).send()
     return reply.type(OEMBED_CONTENT_TYPE[format]).send(text)
   }
 }
 
+interface Sent {
+  format: keyof typeof OEMBED_CONTENT_TYPE
+  isReady: boolean
+  isLinked: boolean
+}
+
 const kindOf = (ending: string) => RENDITION_KINDS.find((kind) => kind === ending.replace('av1.mp4', 'av1'))
 
 /**
- * Finds the clip in a URL of a page, player or file, with either scheme: old or typed URLs may have the other. The
- * address of a private clip has a link; that of a file shows no player.
+ * Finds the clip or album in a URL of a page, player or file, with either scheme: old or typed URLs may have the other.
+ * The address of a private one has a link; that of a file shows no player.
  */
-function clipIn(
+function subjectOf(
   address: string,
   { baseUrl, filesBaseUrl }: Config['site'],
-): ({ id: string } & PublicAddress) | undefined {
+): ({ id: string; isAlbum?: true } & PublicAddress) | undefined {
   const url = URL.parse(address)
   if (!url || !/^https?:$/.test(url.protocol)) return undefined
   const pathUnder = (base: string) => {
@@ -122,7 +145,10 @@ function clipIn(
     return url.host === host && url.pathname.startsWith(`${start}/`) ? url.pathname.slice(start.length) : undefined
   }
   const query = Object.fromEntries(url.searchParams)
-  const [, page, ofPage] = /^\/(gif|embed)\/([0-9A-Za-z]+)\/?$/.exec(pathUnder(baseUrl) ?? '') ?? []
+  const path = pathUnder(baseUrl) ?? ''
+  const [, ofAlbum, player] = /^\/a\/([0-9A-Za-z]+)(\/embed)?\/?$/.exec(path) ?? []
+  if (ofAlbum) return { id: ofAlbum, isAlbum: true, target: player ? 'embed' : 'page', query }
+  const [, page, ofPage] = /^\/(gif|embed)\/([0-9A-Za-z]+)\/?$/.exec(path) ?? []
   if (ofPage) return { id: ofPage, target: page === 'gif' ? 'page' : 'embed', query }
   const [, ofFile, ending = ''] = /^\/f\/([0-9A-Za-z]+)\.([\w.]+)$/.exec(pathUnder(filesBaseUrl) ?? '') ?? []
   return ofFile ? { id: ofFile, target: kindOf(ending) ?? 'page', query } : undefined

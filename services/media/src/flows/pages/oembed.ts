@@ -8,9 +8,9 @@ import { secondsUntil } from '../../http/lifetime.ts'
 export const OEMBED_CONTENT_TYPE = { json: 'application/json; charset=utf-8', xml: 'text/xml; charset=utf-8' } as const
 
 /** Longest that a consumer keeps the answer; never longer than clip and link. */
-const CACHE_SECONDS = 3600
+export const CACHE_SECONDS = 3600
 
-interface MostSize {
+export interface MostSize {
   maxwidth?: number | undefined
   maxheight?: number | undefined
 }
@@ -47,17 +47,17 @@ export function oembed(clip: ClipView, limits: MostSize, now: Date) {
   }
 }
 
-export function oembedXml(answer: ReturnType<typeof oembed>): string {
+export function oembedXml(answer: object): string {
   const members = Object.entries(answer)
     .filter(([, value]) => value !== undefined)
-    .map(([name, value]) => `<${name}>${escapeHtml(withoutForbidden(String(value)))}</${name}>`)
+    .map(([name, value]) => `<${name}>${escapeXml(String(value))}</${name}>`)
   return `<?xml version="1.0" encoding="utf-8" standalone="yes"?>\n<oembed>${members.join('')}</oembed>\n`
 }
 
 /**
  * The poster if it fits the limits (oembed.com 2.3.4); none for a sensitive clip, which consumers would show unasked.
  */
-function thumbnail({ isShowable, nsfw, width, height, urls }: ClipView, limits: MostSize) {
+export function thumbnail({ isShowable, nsfw, width, height, urls }: ClipView, limits: MostSize) {
   const { maxwidth = Infinity, maxheight = Infinity } = limits
   if (!isShowable || nsfw || width > maxwidth || height > maxheight) return {}
   return { thumbnail_url: urls.jpg, thumbnail_width: width, thumbnail_height: height }
@@ -68,7 +68,6 @@ function toLimit(value: unknown): number | undefined {
   return limit > 0 ? limit : undefined
 }
 
-/** Removes characters that XML 1.0 forbids even escaped: one of them makes the whole answer unreadable. */
-function withoutForbidden(text: string): string {
-  return text.replace(/[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu, '')
-}
+/** Escapes a text, and removes characters that XML 1.0 forbids even escaped: one makes the whole answer unreadable. */
+export const escapeXml = (text: string): string =>
+  escapeHtml(text.replace(/[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu, ''))

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { ApiError } from '@services/common/errors'
 import { withHeaders } from '@services/common/http/route-schema'
 import { serveAssets } from '@services/common/pages/serve-assets'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { findShownClip } from '../../core/clip-access/find-public-clip.ts'
 import type { LinkQuery } from '../../core/clip-access/share-links.ts'
@@ -11,7 +11,6 @@ import { isClipId } from '../../core/clips/clip-id.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError, ERRORS_PATH, errorCatalogue } from '../../errors.ts'
 import { acceptsHtml } from '../../http/accepts-html.ts'
-import { cacheOfClip, isKnown } from '../../http/etag.ts'
 import { recordView } from '../../http/record-view.ts'
 import { errorResponses, HtmlPage, linkQuery, PageOrError } from '../../http/shapes.ts'
 import { clipPage, type Missing, missingPage } from './clip-page.ts'
@@ -19,6 +18,7 @@ import { deletePage } from './delete-page.ts'
 import { assets, type Page } from './document.ts'
 import { embedPage, missingEmbed } from './embed-page.ts'
 import { errorsPage } from './errors-page.ts'
+import { sendPage, sendUnlessKnown } from './send-page.http.ts'
 
 /** Files at addresses without a version: pages of other sites load them, and browsers without a link to the icon. */
 const LASTING = { '/embed.js': 'embed.js', '/favicon.svg': 'favicon.svg', '/favicon.ico': 'favicon.svg' }
@@ -120,41 +120,11 @@ export const pageRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
 
 type WithId = { Params: { id: string }; Querystring: LinkQuery }
 
-/**
- * The page of a failed clip is a 404: it has no content. Unlike files, pages change and are deleted: caches keep them,
- * and revalidate each time. A 304 has the page's headers, too: caches update their copy with them (RFC 9111 4.3.4).
- */
-function sendUnlessKnown(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  page: Page,
-  { state, isListed, isLinked }: ClipView,
-) {
-  if (!isListed) reply.header('x-robots-tag', 'noindex')
-  if (state !== 'ready') return sendPage(reply.code(state === 'failed' ? 404 : 200), page, 'no-store')
-  describePage(reply, page, cacheOfClip({ isReady: true, isLinked }))
-  // The address is the key: a site that the page leads to must not see it.
-  if (isLinked) reply.header('referrer-policy', 'no-referrer')
-  return isKnown(request, reply, page.html) ? reply.code(304).send() : reply.send(page.html)
-}
-
-/** Sends a page for visitors. */
-export const sendPage = (reply: FastifyReply, page: Page, cache: string) =>
-  describePage(reply, page, cache).send(page.html)
-
-const describePage = (reply: FastifyReply, { policy }: Page, cache: string) =>
-  reply
-    .headers({
-      'cache-control': cache,
-      'content-security-policy': policy,
-      'referrer-policy': 'strict-origin-when-cross-origin',
-    })
-    .type('text/html; charset=utf-8')
-
 /** Crawlers may not read the API. The longest rule wins, in old crawlers the first (RFC 9309 2.2.2). */
 const ROBOTS = `User-agent: *
 Allow: /$
 Allow: /gif/
+Allow: /a/
 Allow: /embed/
 Allow: /embed.js
 Allow: /assets/

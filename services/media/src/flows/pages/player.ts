@@ -29,10 +29,10 @@ function placeholderCss(hash: Uint8Array): string {
 }
 
 /** Shows the clip, its progress, its failure, or a gate that takes a click. Works without JavaScript. */
-export function player(clip: ClipView, size: Size): Html {
+export function player(clip: ClipView, size: Size, words: GateWords = GATE): Html {
   if (clip.state === 'processing' && !clip.isShowable) return placeholder(size, 'Getting the clip ready', progressBar)
   if (clip.state === 'failed') return placeholder(size, 'This clip could not be processed.', reason(clip))
-  return clip.nsfw ? gate(videos(clip, size), size) : videos(clip, size)
+  return clip.nsfw ? gate(videos(clip, size), spacer(size), words) : videos(clip, size)
 }
 
 /** Two elements, as `autoplay` knows no preference: the stylesheet shows one, `media` keeps the moving one unloaded. */
@@ -72,9 +72,25 @@ export function videoSources({ urls, state, hasAudio }: Pick<ClipView, 'urls' | 
 /** Main profile, 8 bits, level 4.0: our largest picture at its highest rate. */
 const av1Type = (hasAudio: boolean) => `video/mp4; codecs="av01.0.08M.08${hasAudio ? ', mp4a.40.2' : ''}"`
 
-function gate(content: Html, size: Size): Html {
+/** Texts of a gate. */
+export interface GateWords {
+  notSafe: string
+  marked: string
+  show: string
+  hide: string
+}
+
+const GATE: GateWords = {
+  notSafe: 'Not safe for work',
+  marked: 'This clip was marked as sensitive.',
+  show: 'Show it',
+  hide: 'Hide',
+}
+
+/** Keeps `content` behind a click; `shape` reserves its size. */
+export function gate(content: Html, shape: Html | false, { notSafe, marked, show, hide }: GateWords): Html {
   return html`<details class="gate">
-<summary><span class="closed">${spacer(size)}<span class="notice"><strong>Not safe for work</strong><span>This clip was marked as sensitive.</span><span class="button">Show it</span></span></span><span class="opened button">Hide</span></summary>
+<summary><span class="closed">${shape}<span class="notice"><strong>${notSafe}</strong><span>${marked}</span><span class="button">${show}</span></span></span><span class="opened button">${hide}</span></summary>
 ${content}
 </details>`
 }

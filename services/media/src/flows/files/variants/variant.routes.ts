@@ -133,7 +133,7 @@ function redirectToFile(
 ) {
   const audience = clip.visibility === 'private' ? 'private' : 'public'
   const seconds = Math.min(REDIRECT_SECONDS, secondsUntil(clip.endsAt, now()))
-  const kept = new URLSearchParams(Object.entries(query).filter(([name]) => ['download', 'e', 's'].includes(name)))
+  const kept = new URLSearchParams(Object.entries(query).filter(([name]) => ['download', 'a', 'e', 's'].includes(name)))
   if (clip.visibility !== 'public') reply.header('x-robots-tag', 'noindex')
   return reply
     .headers({

@@ -106,12 +106,13 @@ button:focus-visible { outline: 3px solid #6ea0ff; outline-offset: -3px }
       this.connectedCallback()
     }
 
-    /** Without the parameters that others append to addresses, but with the link to a private clip. */
+    /** Without the parameters that others append, but with the link to a private clip, its own or of its album. */
     get #page() {
       const { href } = make('a', { href: this.getAttribute('src') ?? '' })
+      const [, a = ''] = /[?&](a=\w+)/.exec(href) ?? []
       const [, e] = /[?&](e=\d+)/.exec(href) ?? []
       const [, s] = /[?&](s=[\w-]+)/.exec(href) ?? []
-      return href.replace(/[?#].*/, '') + (e && s ? `?${e}&${s}` : '')
+      return href.replace(/[?#].*/, '') + (e && s ? `?${a && `${a}&`}${e}&${s}` : '')
     }
 
     #showInside() {

@@ -2,7 +2,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { Deps } from '../../../deps.ts'
 import { languageOf } from '../../../words/language.ts'
-import { sendPage } from '../page.routes.ts'
+import { sendPage } from '../send-page.http.ts'
 import { findVisitor } from '../visitor.http.ts'
 import { homePage } from './home-page.ts'
 
