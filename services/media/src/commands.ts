@@ -4,6 +4,7 @@ import { variables } from './config.ts'
 import { openDeps, SCHEMA } from './deps.ts'
 import { resolveTools } from './ffmpeg/binaries.ts'
 import { blobCommands } from './flows/check/blob-commands.ts'
+import { scanCommands } from './flows/check/scan-command.ts'
 import { clipCommands } from './flows/clips/clip-commands.ts'
 import { variantCommands } from './flows/files/variants/variant-commands.ts'
 import { auditCommands } from './flows/moderation/audit-commands.ts'
@@ -37,6 +38,7 @@ export const commands: Command[] = [
   ...tokenCommands,
   ...clipCommands,
   ...blobCommands,
+  ...scanCommands,
   ...variantCommands,
   ...auditCommands,
 ]

@@ -12,7 +12,9 @@ import type { Logger } from '@services/common/telemetry/logger'
 import { createReceivers, type Receivers } from '@services/common/webhooks/receivers'
 import type { Kysely } from 'kysely'
 import type pg from 'pg'
+import { startWarnings } from './config/start-warnings.ts'
 import type { Config } from './config.ts'
+import { STORAGE_QUEUE } from './core/administration/storage-queue.ts'
 import { createVisitLog, type VisitLog } from './core/clips/visit-log.ts'
 import { createQueueDepth, type QueueDepth } from './core/sources/queue-depth.ts'
 import { openSourceWaiters, type SourceWaiters } from './core/sources/wait-for-source.ts'
@@ -112,7 +114,7 @@ export const SCHEMA: ServiceSchema = {
   name: 'media',
   tables: TABLES,
   migrations: new URL('../migrations', import.meta.url),
-  queues: [TRANSCODE_QUEUE, EXTRAS_QUEUE, VARIANTS_QUEUE, SCAN_QUEUE, WEBHOOK_QUEUE],
+  queues: [TRANSCODE_QUEUE, EXTRAS_QUEUE, VARIANTS_QUEUE, SCAN_QUEUE, WEBHOOK_QUEUE, STORAGE_QUEUE],
 }
 
 /** Connects, migrates if configured, and opens queue, store and tools. `close` undoes it in reverse order. */
@@ -234,26 +236,12 @@ async function openTools({ ffmpeg, source }: Config, given: MediaTools | undefin
   return tools
 }
 
-function reportTools({ ffmpeg, ffprobe, limiters }: MediaTools, { egress, worker }: Config, log: Logger): void {
-  const facts = {
-    ffmpeg: ffmpeg.path,
-    version: ffmpeg.version,
-    ffprobe: ffprobe.path,
-    sandbox: limiters.sandbox?.kind ?? 'none',
-  }
-  if (ffmpeg.origin === 'embedded') {
-    log.warn(facts, 'using the embedded ffmpeg of 2018: for development only, not for untrusted files')
-  } else if (ffmpeg.isOld) {
-    log.warn(facts, 'configured ffmpeg is older than 5: for development only, not for untrusted files')
-  } else log.info(facts, 'ffmpeg found')
-  if (!limiters.sandbox) {
-    log.warn('no sandbox for ffmpeg works here (bwrap, unshare): it has the network and rights of this process')
-  }
-  if (!ffmpeg.canDrawText) {
-    log.warn({ ffmpeg: ffmpeg.path }, 'this ffmpeg has no drawtext: captions are refused')
-  }
-  if (worker.extras && !ffmpeg.av1Encoder) {
-    log.warn({ ffmpeg: ffmpeg.path }, 'this ffmpeg has no libsvtav1: clips get a WebP poster and no AV1 copy')
-  }
-  if (egress.allowCidrs.length > 0) log.warn({ allowed: egress.allowCidrs }, 'imports may reach private networks')
+function reportTools(tools: MediaTools, config: Config, log: Logger): void {
+  const { ffmpeg, ffprobe, limiters } = tools
+  const { path, version, origin } = ffmpeg
+  log.info(
+    { ffmpeg: path, version, origin, ffprobe: ffprobe.path, sandbox: limiters.sandbox?.kind ?? 'none' },
+    'ffmpeg found',
+  )
+  for (const { text, ...facts } of startWarnings(config, tools)) log.warn(facts, text)
 }

@@ -3,6 +3,7 @@
 import { batchesOf } from '@services/common/concurrency/chunks'
 import { repeatBatch } from '@services/common/housekeeping/delete-in-batches'
 import { type Kinds, type Runs, runRound, startRounds } from '@services/common/housekeeping/rounds'
+import { countStorage } from './core/administration/storage.ts'
 import { deleteEntriesBefore } from './core/audit/audit.store.ts'
 import { deleteOutcomesBefore, KEY_LIFETIME_MS } from './core/idempotency/idempotency.store.ts'
 import { hardDeleteClip, softDeleteClip, softDeleteExpired } from './core/lifecycle/delete-clip.ts'
@@ -137,6 +138,7 @@ function kindsOf(deps: HousekeepingDeps): Kinds {
           deleteUnreferenced(deps, names.map(parseBlobFile)),
         ),
     },
+    'counts of files': { begin: () => countStorage(deps) },
     'lost deliveries': { begin: () => repeatBatch((limit) => rescueDeliveries(deps, limit)) },
     limits: { begin: () => deleteExpiredLimits(db, now()) },
     'usage of tokens': { begin: () => deleteDaysBefore(db, dayOf(ago(KEEP_DAYS_MS))) },

@@ -18,7 +18,7 @@ const FORCE_STOP_AFTER_MS = 7_000
 
 /** Starts the HTTP side, and the worker unless separate processes do its work. */
 export async function serve(config: Config, log: Logger): Promise<RunningService> {
-  const service = await startServer({ name: 'media', version: VERSION, config, log }, async (stops, stopping) => {
+  return startServer({ name: 'media', version: VERSION, config, log }, async (stops, stopping) => {
     const deps = await openDeps(config, log, { stopping, forceStop: forceStopAfter(stopping) })
     stops.push(deps.close)
     // Only here: workers and commands often run without the variable, which must not expire the token.
@@ -29,10 +29,6 @@ export async function serve(config: Config, log: Logger): Promise<RunningService
     stops.push(() => Promise.all([app.close(), stopWorker()]))
     return { app, deps }
   })
-  if (!config.uploadNeedsToken && !config.limits.header) {
-    log.warn('uploads need no token and MEDIA_RATE_LIMIT_HEADER is not set: all callers share one limit')
-  }
-  return service
 }
 
 function forceStopAfter(stopping: AbortSignal): AbortSignal {

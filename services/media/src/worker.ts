@@ -1,7 +1,9 @@
 import { inOrder } from '@services/common/process/shutdown'
+import { type CheckJob, STORAGE_QUEUE } from './core/administration/storage-queue.ts'
 import { deliverWebhook } from './core/webhooks/deliver-webhook.ts'
 import { WEBHOOK_QUEUE, type WebhookJob } from './core/webhooks/webhook-queue.ts'
 import type { Deps } from './deps.ts'
+import { runStoredCheck } from './flows/check/stored-check.ts'
 import { startHousekeeping } from './housekeeping.ts'
 import { makeExtrasOfSource } from './make/jobs/add-extras.ts'
 import { makeVariantOfSource } from './make/jobs/add-variant.ts'
@@ -65,6 +67,7 @@ export async function startWorker(deps: Deps): Promise<() => Promise<void>> {
     await deps.queue.work<ScanJob>(SCAN_QUEUE.name, scans, (job) => tracked(scanSource(deps, job)))
   }
   await deps.queue.work<WebhookJob>(WEBHOOK_QUEUE.name, WEBHOOK_SLOTS, (job) => tracked(deliverWebhook(deps, job)))
+  await deps.queue.work<CheckJob>(STORAGE_QUEUE.name, { concurrency: 1 }, (job) => tracked(runStoredCheck(deps, job)))
   const stopHousekeeping = startHousekeeping(deps)
   return () =>
     inOrder(deps.log, [stopHousekeeping, () => deps.queue.stop(STOP_GRACE_MS), () => Promise.allSettled(running)])

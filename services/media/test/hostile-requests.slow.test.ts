@@ -90,6 +90,13 @@ test('each endpoint also did what it was asked, so that more than its first chec
   expect(missed).toEqual(['POST /session', 'DELETE /session', 'POST /media/import', 'GET /media/import'])
 })
 
+/** A job that was given up, as pg-boss writes it. */
+async function deadLetter(): Promise<string> {
+  const insert = `insert into media_queue.job (name, source_name, data, source_retry_count)
+    values ('extras.dead', 'extras', '{}', 0) returning id`
+  return (await service.deps.pool.query(insert)).rows[0].id
+}
+
 /** Requests delete and revoke; the next one finds something again. */
 async function makeReady({ path }: Endpoint): Promise<void> {
   if (!path.includes('{id}') && path !== '/oembed') return
@@ -117,8 +124,13 @@ async function makeReady({ path }: Endpoint): Promise<void> {
     const insert = "insert into reports (id, clip_id, reason, created_at) values ($1, $2, 'spam', now())"
     await pool.query(insert, [report, clip])
   }
-  const victim =
-    path === '/tokens/{id}' ? (await service.newToken()).id : path === '/tus/{id}' ? await beginUpload() : ''
+  const victim = path.startsWith('/tokens/{id}')
+    ? (await service.newToken()).id
+    : path.startsWith('/queue/dead')
+      ? await deadLetter()
+      : path === '/tus/{id}'
+        ? await beginUpload()
+        : ''
   plausible = {
     variant: () => 'w160.jpg',
     options: () => 'w:20',

@@ -7,8 +7,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { cleanUp } from '../src/housekeeping.ts'
 import { SCAN_QUEUE, type ScanJob, scanJobOf } from '../src/make/jobs/queues.ts'
 import { scanSource } from '../src/make/jobs/scan-source.ts'
+import { mediaHere } from './command-line.ts'
 import { gif } from './gif-bytes.ts'
-import { idIn, startTestService, type TestService } from './service.ts'
+import { idIn, settingsOf, startTestService, type TestService } from './service.ts'
 
 const SECRET = `whsec_${Buffer.alloc(32, 9).toString('base64')}`
 
@@ -111,6 +112,28 @@ test('a new source is sent once, signed, with its poster and three frames', asyn
   for (const { base64 } of data.images) {
     expect((await sharp(Buffer.from(base64, 'base64')).metadata()).format).toBe('jpeg')
   }
+})
+
+test('`blobs scan` has sources judged that are older than the scanner, once each', async () => {
+  const service = await startTestService({ MEDIA_SCAN_URL: scanner.url, MEDIA_SCAN_SECRET: SECRET })
+  const ids = [
+    idIn(await service.readyAlike(bytes)),
+    idIn(await service.readyAlike(gif(widths++, 14, [{ delay: 40 }]))),
+  ]
+  expect(await verdictOf(service, ids[0] as string)).toBeNull()
+  const settings = {
+    ...settingsOf(service.deps.config.database.url, service.blobsDir),
+    ...{ MEDIA_SCAN_URL: scanner.url, MEDIA_SCAN_SECRET: SECRET },
+  }
+  expect(await mediaHere(['blobs', 'scan'], settings)).toMatchObject({ code: 0, stdout: '2 sources queued\n' })
+  for (const id of ids) await expect.poll(() => verdictOf(service, id)).toBe('ok')
+  expect(await mediaHere(['blobs', 'scan'], settings)).toMatchObject({ code: 0, stdout: '0 sources queued\n' })
+  expect(scanner.received).toHaveLength(2)
+  const without = settingsOf(service.deps.config.database.url, service.blobsDir)
+  expect(await mediaHere(['blobs', 'scan'], without)).toMatchObject({
+    stderr: expect.stringContaining('MEDIA_SCAN_URL'),
+  })
+  await service.close()
 })
 
 test('a scanner in a private network is asked, and imports cannot reach it', async () => {

@@ -42,5 +42,6 @@ test('the table of jobs has the columns that our SQL reads and writes', async ()
   expect(Object.fromEntries(columns)).toMatchObject({
     ...{ id: 'uuid', name: 'text', data: 'jsonb', state: 'job_state' },
     ...{ group_id: 'text', priority: 'int4', blocked: 'bool', start_after: 'timestamptz', created_on: 'timestamptz' },
+    ...{ started_on: 'timestamptz', source_name: 'text', source_output: 'jsonb', source_retry_count: 'int4' },
   })
 })

@@ -1,6 +1,6 @@
 // SQL on pg-boss's own tables: turns of tenants, jobs found by their data, and counts, which its API gives late or not
-// at all. No other file of the sources names its tables or columns. pg-boss-tables.test.ts fails when an upgrade
-// changes them; the statements are tested through the queue, in queue.test.ts.
+// at all. No other file of the sources but listed-jobs.ts names its tables or columns. An upgrade that changes them
+// fails pg-boss-tables.test.ts; the statements are tested through the queue, in queue.test.ts.
 import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
 import type pg from 'pg'
@@ -70,6 +70,11 @@ const turnIndexes: readonly JobIndex[] = [
   { name: 'job_last_turn', on: `(name, group_id, priority) where ${TAKING_TURNS}` },
   { name: 'job_current_turn', on: `(name, (-priority)) where ${TAKING_TURNS}` },
 ]
+
+/** Dead letters: only copies in their queues have a source. */
+export const GIVEN_UP = `source_name is not null and state < 'active'`
+
+const deadIndex: JobIndex = { name: 'job_dead', on: `(created_on desc, id desc) where ${GIVEN_UP}` }
 
 /** Index for jobs that are looked for by this member of their data. */
 const memberIndex = (member: string): JobIndex => ({
@@ -186,7 +191,11 @@ export interface QueueFigures {
   dead: number
 }
 
-export async function readFigures(boss: PgBoss, schema: string, names: readonly string[]): Promise<QueueFigures[]> {
+export async function readFigures(
+  boss: PgBoss,
+  schema: string,
+  queues: readonly { name: string }[],
+): Promise<QueueFigures[]> {
   const { rows } = await boss.getDb().executeSql(
     `select queue.name as queue,
       count(*) filter (where state = 'created' and start_after <= now())::int as waiting,
@@ -201,7 +210,7 @@ export async function readFigures(boss: PgBoss, schema: string, names: readonly 
     from unnest($1::text[]) as queue(name)
     left join ${schema}.job on job.name = queue.name and job.state < 'completed'
     group by queue.name`,
-    [names],
+    [queues.map(({ name }) => name)],
   )
   return rows
 }
@@ -253,5 +262,6 @@ export async function hasSchema(pool: pg.Pool, schema: string): Promise<boolean>
 
 export function indexesOf(queues: readonly QueueDefinition[]) {
   const members = new Set(queues.map(({ soughtBy }) => soughtBy).filter((member) => member !== undefined))
-  return [...(queues.some(({ hasTenants }) => hasTenants) ? turnIndexes : []), ...[...members].map(memberIndex)]
+  const turns = queues.some(({ hasTenants }) => hasTenants) ? turnIndexes : []
+  return [deadIndex, ...turns, ...[...members].map(memberIndex)]
 }

@@ -17,6 +17,7 @@ import { tracedJob, withTrace } from '../telemetry/spans.ts'
 import { type Announcements, createAnnouncements } from './announcements.ts'
 import { createGroupTurns } from './group-turns.ts'
 import { makeIndexes } from './job-indexes.ts'
+import { type ListedJobs, listedJobs } from './listed-jobs.ts'
 import {
   channelOf,
   countUnfinished,
@@ -51,7 +52,7 @@ export interface WorkOptions {
   pollSeconds?: number
 }
 
-export interface Queue extends Announcements {
+export interface Queue extends Announcements, ListedJobs {
   /**
    * Writes a job in the caller's transaction and trace; it begins after `afterSeconds`. Tenants take turns. The n-th
    * job of a tenant comes after the n-th job of every other, so a newcomer waits for little more than the running
@@ -205,7 +206,6 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
   }
   const notifications = createNotifications({ channel: channelOf(schema), mode: notify, execute: executeSql, log })
   const groupTurns = createGroupTurns(nowMs)
-  const names = options.queues.map(({ name }) => name)
   const worked = new Set<string>()
   const polls: NodeJS.Timeout[] = []
   const stopping = new AbortController()
@@ -280,7 +280,8 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
     waitingOf: (trx, name, tenant, max) => countWaitingOf(trx, { schema, name }, tenant, max),
     running: (name, max) => countUpTo(boss, { schema, name }, 'running', max),
     depth: (name, tenant) => countUnfinished(boss, { schema, name }, tenant),
-    figures: () => readFigures(boss, schema, names),
+    figures: () => readFigures(boss, schema, options.queues),
+    ...listedJobs(boss, schema),
     ...announcements.doors,
     stop: async (graceMs) => {
       stopping.abort()

@@ -25,10 +25,14 @@ export const importVariables = {
     { default: '' },
     parseBases,
   ),
-  GIPHY_API_KEY: text('Key of the GIPHY API, for titles, names and ratings; without it clips lack these.'),
-  IMGUR_CLIENT_ID: text('Client id of an application registered at imgur, for albums, titles and names.'),
+  GIPHY_API_KEY: text('Key of the GIPHY API, for titles, names and ratings; without it clips lack these.', {
+    secret: true,
+  }),
+  IMGUR_CLIENT_ID: text('Client id of an application registered at imgur, for albums, titles and names.', {
+    secret: true,
+  }),
   REDDIT_CLIENT_ID: text('Client id of an application registered at reddit, which refuses many servers without one.'),
-  REDDIT_CLIENT_SECRET: text('Client secret of the application registered at reddit.'),
+  REDDIT_CLIENT_SECRET: text('Client secret of the application registered at reddit.', { secret: true }),
 
   YTDLP_PATH: text(
     'Path of yt-dlp, for pages that only it understands, such as instagram and facebook; without it these are refused.',

@@ -22,7 +22,7 @@ export const moderationVariables = {
   SCAN_SECRET: parsed(
     'string',
     'Secret that signs the requests to the scanner: `whsec_` and base64 of 24 to 64 bytes. Required with SCAN_URL.',
-    {},
+    { secret: true },
     parseSecret,
   ),
   SCAN_REQUIRED: boolean(

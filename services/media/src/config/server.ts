@@ -28,7 +28,7 @@ export const serverVariables = {
   VARIANT_KEY: parsed(
     'list',
     'Keys of at least 16 characters for signed addresses of variants, of which the first signs; without one only the fixed set exists.',
-    { default: '' },
+    { default: '', secret: true },
     parseVariantKeys,
   ),
   HOST: text('Address to listen on.', { default: '0.0.0.0' }),

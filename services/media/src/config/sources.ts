@@ -13,13 +13,13 @@ export const sourceVariables = {
   BOOTSTRAP_TOKEN: parsed(
     'string',
     'First token, with all scopes, of at least 20 characters; it expires when the variable is removed.',
-    {},
+    { secret: true },
     parseBootstrapToken,
   ),
   ENCRYPTION_KEY: parsed(
     'string',
     'Key of at least 16 bytes that encrypts the secrets of webhooks and signs links to private clips. Without it, a reader of the database has both.',
-    {},
+    { secret: true },
     parseEncryptionKey,
   ),
   SOURCE_TYPES: parsed(

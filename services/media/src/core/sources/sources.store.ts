@@ -225,6 +225,11 @@ export async function countRequeue(trx: Transaction<DB>, id: string): Promise<vo
   await trx.updateTable('sources').set({ requeue_count: sql`requeue_count + 1` }).where('id', '=', id).execute()
 }
 
+/** Notes the machine that begins to make a source. */
+export async function setWorker(db: Kysely<DB>, id: string, worker: string): Promise<void> {
+  await db.updateTable('sources').set({ worker }).where('id', '=', id).where('state', '=', 'processing').execute()
+}
+
 /** Stores the progress, which never decreases. */
 export async function setProgress(db: Kysely<DB>, id: string, progress: number): Promise<void> {
   await db

@@ -15,7 +15,8 @@ import {
   resultOfStatus,
 } from '@services/common/webhooks/attempt-result'
 import { signMessage } from '@services/common/webhooks/sign-message'
-import { ADMIN_EVENTS } from '../../db/tables.ts'
+import type { Transaction } from 'kysely'
+import { ADMIN_EVENTS, type DB } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { countDelivery } from '../../metrics.ts'
 import { allows } from '../tokens/scopes.ts'
@@ -208,6 +209,7 @@ const between = (from: number, to: number) => from + Math.random() * (to - from)
 export async function replayDelivery(
   { db, queue, now }: Pick<Deps, 'db' | 'queue' | 'now'>,
   { owner, ...delivery }: { id: string; webhookId: string; owner: string },
+  alongside?: (trx: Transaction<DB>) => Promise<unknown>,
 ): Promise<Delivery | undefined> {
   const moment = now()
   const giveUpAt = new Date(moment.getTime() + TRY_FOR_MS)
@@ -216,6 +218,7 @@ export async function replayDelivery(
     const restarted = await restartDelivery(trx, delivery, { now: moment, giveUpAt })
     if (!restarted) return undefined
     await enableWebhook(trx, delivery.webhookId)
+    await alongside?.(trx)
     await sendJob(queue, trx, { deliveryId: restarted.id, attempt: restarted.attempts }, { owner, isRetry: false })
     return restarted
   })

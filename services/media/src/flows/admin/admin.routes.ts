@@ -4,6 +4,9 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { Deps } from '../../deps.ts'
 import { requireToken } from '../../http/authenticate.ts'
 import { auditRoutes } from './audit.routes.ts'
+import { queueRoutes } from './queue.routes.ts'
+import { settingsRoutes } from './settings.routes.ts'
+import { storageRoutes } from './storage.routes.ts'
 
 export const adminRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   requireToken(app, deps, { scope: 'admin' })
@@ -11,5 +14,8 @@ export const adminRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
     await deps.limits.count(request, reply, 'read')
     reply.header('cache-control', 'no-store')
   })
+  await app.register(queueRoutes, { deps })
+  await app.register(storageRoutes, { deps })
+  await app.register(settingsRoutes, { deps })
   await app.register(auditRoutes, { deps })
 }

@@ -1,12 +1,13 @@
+import { hostname } from 'node:os'
 import { CommandFailure, command, printResult } from '@services/common/process/command-line'
+import { finishCheck, insertCheck } from '../../core/administration/storage.store.ts'
 import { completeAct, recordAct } from '../../core/audit/audit.ts'
 import { openBlobs } from '../../deps.ts'
 import { byOperator, type CommandDeps, onDatabase } from '../../on-database.ts'
 import { StorageUnavailable } from '../../store/blobs/blob-storage.ts'
-import { type CheckDeps, checkBlobs, FINDING_KINDS, type Finding } from './check-blobs.ts'
-
-/** Most findings that `--json` lists; all are counted. */
-const MAX_LISTED = 1_000
+import { type CheckDeps, FINDING_KINDS, type Finding } from './check-blobs.ts'
+import { toResult } from './stored-check.ts'
+import { type Survey, survey } from './survey.ts'
 
 /** If more entries than this, and more than half, have no counterpart, store and database hardly belong together. */
 const FEW = 10
@@ -29,6 +30,7 @@ Exit code 0: no findings, or all were fixed; ${SOMETHING_FOUND}: findings are le
     await onStore(async (deps) => {
       // Without hashing the files, which takes long.
       if (fix && !accepted) refuseStrangers(await survey(deps, { deep: false, fix: false }))
+      const begunAt = deps.now()
       const onFinding = json ? undefined : (finding: Finding) => process.stdout.write(`${toLine(finding)}\n`)
       const options = { deep, accept_losses: accepted }
       // Before the first change, because the command may be killed during one.
@@ -36,6 +38,7 @@ Exit code 0: no findings, or all were fixed; ${SOMETHING_FOUND}: findings are le
         fix && (await recordAct(deps, deps.db, byOperator(deps), { action: 'files_repaired', details: options }))
       const result = await survey(deps, { deep, fix }, onFinding)
       if (entry) await completeAct(deps.db, entry, { ...options, fixed: result.fixed })
+      await keepResult(deps, begunAt, result)
       const { findings, left, ...counts } = result
       printResult(json, { ...counts, findings }, toSummary(result))
       if (left > 0) process.exitCode = SOMETHING_FOUND
@@ -45,30 +48,13 @@ Exit code 0: no findings, or all were fixed; ${SOMETHING_FOUND}: findings are le
 
 export const blobCommands = [blobsCheck]
 
-type Counts = Partial<Record<Finding['kind'], number>>
-
-type Survey = Awaited<ReturnType<typeof survey>>
-
-async function survey(
-  deps: CheckDeps,
-  options: { deep: boolean; fix: boolean },
-  onFinding: (finding: Finding) => void = () => {},
-) {
-  const found: Counts = {}
-  const fixed: Counts = {}
-  /** The first MAX_LISTED. */
-  const findings: Finding[] = []
-  /** Number of findings that were not fixed. */
-  let left = 0
-  const report = (finding: Finding) => {
-    found[finding.kind] = (found[finding.kind] ?? 0) + 1
-    if (finding.fixed) fixed[finding.kind] = (fixed[finding.kind] ?? 0) + 1
-    else left++
-    if (findings.length < MAX_LISTED) findings.push(finding)
-    onFinding(finding)
-  }
-  const totals = await checkBlobs(deps, { ...options, report })
-  return { ...totals, found, fixed, findings, left }
+/** Keeps the result as that of the last check, unless one of administrators runs. */
+async function keepResult({ db, newId, now, operator }: CommandDeps, begunAt: Date, result: Survey): Promise<void> {
+  const id = newId()
+  await db.transaction().execute(async (trx) => {
+    if (!(await insertCheck(trx, { id, operator, begun_at: begunAt, worker: hostname() }))) return
+    await finishCheck(trx, id, { result: toResult(result), now: now() })
+  })
 }
 
 /** Throws for a directory that is not mounted, the bucket of another installation, or an old database. */

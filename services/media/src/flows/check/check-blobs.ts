@@ -53,6 +53,8 @@ interface CheckOptions {
   deep: boolean
   fix: boolean
   report: (finding: Finding) => void
+  /** Ends the check by its reason. */
+  signal?: AbortSignal | undefined
 }
 
 type Check = CheckDeps & CheckOptions
@@ -64,6 +66,7 @@ export async function checkBlobs(deps: CheckDeps, options: CheckOptions) {
   const check = { ...deps, ...options }
   const totals = { files: 0, bytes: 0, rows: 0 }
   for await (const { row, blob } of sideBySide(listAllRows(deps), deps.blobs.list())) {
+    options.signal?.throwIfAborted()
     if (row) totals.rows++
     if (blob) totals.files++
     totals.bytes += blob?.bytes ?? 0

@@ -10,7 +10,7 @@
 //
 // Tests: test/{upload,lost-jobs,failures,s3-failures}.test.ts.
 import type { DisposableTempDir } from 'node:fs/promises'
-import { availableParallelism } from 'node:os'
+import { availableParallelism, hostname } from 'node:os'
 import { join } from 'node:path'
 import { ApiError } from '@services/common/errors'
 import type { QueueJob } from '@services/common/queue/run-job'
@@ -21,6 +21,7 @@ import {
   originalOf,
   type SourceRow,
   setProgress,
+  setWorker,
 } from '../../core/sources/sources.store.ts'
 import { isAnimation } from '../../db/media-info.ts'
 import type { Deps } from '../../deps.ts'
@@ -55,6 +56,7 @@ export async function transcodeSource(deps: Deps, job: QueueJob<TranscodeJob>): 
   try {
     // A second attempt means that a worker died, perhaps on this machine.
     if (job.retryCount > 0) await deps.work.sweep().catch((err) => log.warn({ err }, 'leftovers not removed'))
+    await setWorker(deps.db, source.id, hostname())
     directory = await deps.work.newDirectory()
     const renditions = await transcode(deps, source, directory.path, job)
     const isMade = await storeRenditions(deps, source, renditions, job.data.way)

@@ -19,8 +19,10 @@ export const storageVariables = {
     { default: '' },
     parsePrefix,
   ),
-  S3_ACCESS_KEY_ID: text("Id of the access key; if absent, the SDK's default credential sources apply."),
-  S3_SECRET_ACCESS_KEY: text('Secret of the access key.'),
+  S3_ACCESS_KEY_ID: text("Id of the access key; if absent, the SDK's default credential sources apply.", {
+    secret: true,
+  }),
+  S3_SECRET_ACCESS_KEY: text('Secret of the access key.', { secret: true }),
   S3_FORCE_PATH_STYLE: boolean(
     'Puts the bucket into the path of addresses instead of the host; default with S3_ENDPOINT.',
   ),
