@@ -43,7 +43,7 @@ test('/docs has our name and icon, fits phones, and loads nothing inline and not
 const UNDOCUMENTED = [
   // Pages and what they consist of.
   ...['GET /', 'GET /assets/*', 'GET /embed.js', 'GET /favicon.ico', 'GET /favicon.svg', 'GET /gif/:id/delete'],
-  ...['GET /library', 'GET /library/cards', 'GET /library/delete', 'POST /library/delete'],
+  ...['GET /library', 'GET /library/cards', 'GET /library/:id', 'GET /library/delete', 'POST /library/delete'],
   'GET /openapi.json',
   'GET /robots.txt',
   'POST /session/end',

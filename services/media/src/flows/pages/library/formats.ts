@@ -29,6 +29,7 @@ function createFormats(language: Language) {
   )
   const moment = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' })
   const day = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeZone: 'UTC' })
+  const spans = { hour: unitOf(language, 'hour'), day: unitOf(language, 'day') }
   const relative = new Intl.RelativeTimeFormat(language)
   return {
     number: (value: number): string => whole.format(value),
@@ -43,6 +44,8 @@ function createFormats(language: Language) {
       if (rounded < 60) return `${tenths.format(seconds)} s`
       return `${Math.floor(rounded / 60)}:${String(rounded % 60).padStart(2, '0')}`
     },
+    hours: (count: number): string => spans.hour.format(count),
+    days: (count: number): string => spans.day.format(count),
     day: (date: Date): string => day.format(date),
     /** Time with its zone: the server does not know the reader's. */
     moment: (date: Date): string => `${moment.format(date)} UTC`,
@@ -54,3 +57,6 @@ function createFormats(language: Language) {
     },
   }
 }
+
+const unitOf = (language: Language, unit: string) =>
+  new Intl.NumberFormat(language, { style: 'unit', unit, unitDisplay: 'long' })

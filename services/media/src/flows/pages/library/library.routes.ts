@@ -6,13 +6,17 @@ import { toText } from '@services/common/html'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { isClipId } from '../../../core/clips/clip-id.ts'
+import { findOwnClip } from '../../../core/clips/own-clip.ts'
+import { listFiles } from '../../../core/clips/renditions.store.ts'
 import { softDeleteClip } from '../../../core/lifecycle/delete-clip.ts'
 import { listClipsById } from '../../../core/lists/clip-lists.store.ts'
 import { readOwnClips } from '../../../core/lists/read-list.ts'
 import { allowancesOf } from '../../../core/tokens/allowance.ts'
 import { allows } from '../../../core/tokens/scopes.ts'
-import { listUsage } from '../../../core/tokens/usage.store.ts'
+import type { ApiToken } from '../../../core/tokens/tokens.store.ts'
+import { dayOf, listUsage, monthBefore } from '../../../core/tokens/usage.store.ts'
 import { viewsOf } from '../../../core/views/find-views.ts'
+import { findDays } from '../../../core/views/views.store.ts'
 import type { Scope } from '../../../db/tables.ts'
 import type { Deps } from '../../../deps.ts'
 import { apiError } from '../../../errors.ts'
@@ -21,13 +25,15 @@ import { isOwnForm } from '../../../http/browser-session.ts'
 import { failureWords } from '../../../words/failures.ts'
 import { libraryWords } from '../../../words/library.ts'
 import { libraryScriptWords } from '../../../words/library-scripts.ts'
+import { ownClipScriptWords } from '../../../words/own-clip.ts'
 import { sendSignedInPage, type Visitor } from '../owner-page.http.ts'
 import { requireVisitor, visitorOf } from '../visitor.http.ts'
 import { type Filters, readFilters, toQuery } from './address.ts'
-import type { Setting } from './card.ts'
+import { nameOf, type Setting } from './card.ts'
 import { deletePage } from './delete-page.ts'
 import { formatsOf } from './formats.ts'
 import { cardsOf, libraryPage } from './library-page.ts'
+import { ownClipPage } from './own-clip-page.ts'
 import { type ShownClip, showClips } from './shown-clips.ts'
 
 /** Rows of two to eight cards. With more a page would exceed 60 KB. */
@@ -54,7 +60,7 @@ export const libraryRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
     const cursor = typeof request.query.cursor === 'string' ? request.query.cursor : undefined
     const setting = settingOf(visitor)
     const [list, usage] = await Promise.all([readPage(visitor, filters, cursor), findUsage(token.id)])
-    const may = { write: allows(token, 'write'), delete: allows(token, 'delete') }
+    const may = rightsOf(token)
     const limits = allowancesOf(config.allowances, token.limits)
     return sendSignedInPage(reply, site, visitor, {
       ...{ title: libraryWords[language].title, current: '/library' },
@@ -99,6 +105,29 @@ export const libraryRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
     },
   )
 
+  app.get<{ Params: { id: string } }>('/library/:id', { schema: { hide: true } }, async (request, reply) => {
+    const visitor = scoped(request, 'read')
+    const { token, language } = visitor
+    const clip = await findOwnClip(deps, token, request.params.id)
+    const span = { from: monthBefore(now()), to: dayOf(now()) }
+    const [[shown], files, views] = await Promise.all([
+      showClips(deps, [clip], await viewsOf(deps, db, [clip.id])),
+      clip.isShowable ? listFiles(db, clip.sourceId) : [],
+      config.views.areCounted ? findDays(db, clip.id, span) : undefined,
+    ])
+    if (!shown) throw apiError('not_found')
+    const may = rightsOf(token)
+    return sendSignedInPage(reply, site, visitor, {
+      ...{ title: nameOf(shown), current: '/library' },
+      ...{ styles: ['library.css', 'own-clip.css'], scripts: ['library/own-clip.js'] },
+      body: ownClipPage({ shown, files, views, may }, settingOf(visitor)),
+      data: {
+        ...{ words: ownClipScriptWords[language], failures: failureWords[language], may, id: clip.id },
+        ...{ state: shown.state, isPrivate: clip.visibility === 'private' },
+      },
+    })
+  })
+
   /** Reads a page of the list; a search that cannot be done leaves the page with its words. */
   async function readPage({ token, language }: Visitor, filters: Filters, cursor: string | undefined) {
     try {
@@ -135,6 +164,8 @@ export const libraryRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
     ...{ language, formats: formatsOf(language), now: now(), baseUrl: site.baseUrl },
   })
 }
+
+const rightsOf = (token: ApiToken) => ({ write: allows(token, 'write'), delete: allows(token, 'delete') })
 
 /** Throws insufficient_scope, which the page names. */
 function scoped(request: FastifyRequest, scope: Scope): Visitor {

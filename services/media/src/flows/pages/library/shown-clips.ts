@@ -1,7 +1,8 @@
 import { createLink } from '../../../core/clip-access/share-links.ts'
 import { type ClipView, toView } from '../../../core/clip-views/clip-view.ts'
 import { type Clip, ownerState } from '../../../core/clips/clips.store.ts'
-import type { ViewSummary } from '../../../core/views/views.store.ts'
+import type { ClipFile } from '../../../core/clips/renditions.store.ts'
+import type { ViewCounts, ViewSummary } from '../../../core/views/views.store.ts'
 import type { Deps } from '../../../deps.ts'
 import { giveLinkSalts, listWaiting } from './own-clips.store.ts'
 
@@ -15,6 +16,15 @@ export interface ShownClip {
   /** Place among the waiting clips of the token, from 1. */
   place: number | undefined
   views: ViewSummary | undefined
+}
+
+/** One clip with all that its own page shows. */
+export interface OwnClip {
+  shown: ShownClip
+  files: readonly ClipFile[]
+  /** Absent while none are counted. */
+  views: { days: (ViewCounts & { day: string })[]; total: ViewCounts } | undefined
+  may: { write: boolean; delete: boolean }
 }
 
 const HOUR_MS = 3_600_000
