@@ -103,5 +103,5 @@ export const styleOf = (css: string): Style => ({
 
 export type Site = Pick<Config['site'], 'name' | 'baseUrl'>
 
-export const siteHeader = ({ name, baseUrl }: Site): Html =>
-  html`<header class="bar"><a href="${baseUrl}/">${name}</a><nav aria-label="Documentation"><a href="${baseUrl}/docs">API</a><a href="${baseUrl}/docs/errors">Errors</a></nav></header>`
+export const siteHeader = ({ name, baseUrl }: Site, words = { documents: 'Documentation', errors: 'Errors' }): Html =>
+  html`<header class="bar"><a href="${baseUrl}/">${name}</a><nav aria-label="${words.documents}"><a href="${baseUrl}/docs">API</a><a href="${baseUrl}/docs/errors">${words.errors}</a></nav></header>`

@@ -21,9 +21,9 @@ $('another').addEventListener('click', () => {
   $('preview').pause()
   $('done').hidden = true
   $('add').hidden = false
+  leaveOut(chosen())
   resetForm()
   allowSliding()
-  leaveOut()
   $('file').focus()
 })
 $('cancel').addEventListener('click', () => {

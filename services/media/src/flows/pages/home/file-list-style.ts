@@ -18,11 +18,13 @@ h2 { margin: 0; font-size: 1.0625rem }
 .files .head { display: flex; flex-wrap: wrap; align-items: baseline; justify-content: space-between; gap: 0 .75rem }
 .files .name { min-width: 0; font-weight: 600; font-size: .9375rem; overflow-wrap: anywhere }
 .files .name:focus { outline: none }
-.files .foot { display: flex; flex-wrap: wrap; align-items: center; justify-content: space-between; gap: .375rem .75rem }
-.files .state { flex: 1 1 10rem; min-width: 0; margin: 0; color: var(--quiet); font-size: .875rem; overflow-wrap: anywhere }
+.files .foot { display: flex; flex-wrap: wrap; align-items: center; gap: .5rem }
+.files .foot input { flex: 1 1 9rem; min-width: 0; width: auto; min-height: 2.25rem; padding: .25rem .75rem; font-size: .875rem }
+.files .state { margin: 0; color: var(--quiet); font-size: .875rem; overflow-wrap: anywhere }
 .files .bad .state { color: var(--bad) }
 .files .bad .state::before { content: "! "; font-weight: 700 }
 .files .acts { display: flex; flex-wrap: wrap; gap: .375rem }
 .files summary { width: fit-content; color: var(--quiet); font-size: .875rem; font-weight: 600; cursor: pointer }
-.files .links { margin-top: .5rem }
+.files .links { margin: .5rem 0 }
+#list > .row { flex-wrap: wrap; gap: .5rem 1rem }
 `

@@ -40,7 +40,7 @@ export function homePage(site: Config['site'], home: Home): Page {
     ...(isSignedIn && { formTarget: `${site.baseUrl}/session/end` }),
     showsLocal: true,
     connects: true,
-    body: html`${siteHeader(site)}
+    body: html`${siteHeader(site, words)}
 <main>
 <noscript><article class="about"><h1>${words.title}</h1>
 <p>${words.withoutScript}</p>

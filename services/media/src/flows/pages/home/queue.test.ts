@@ -82,18 +82,18 @@ describe('rows', () => {
     expect(states()).toEqual(['refused', 'sending', 'sending', 'sending', 'waiting'])
     expect(rows[0]).toMatchObject({ problem: REFUSED })
     expect(rows[0]?.key).not.toBe(key)
-    queue.start([rows[0]], {})
-    expect(rows[0]).toMatchObject({ state: 'waiting', problem: undefined })
+    queue.start([rows[0]], { tags: 'b' })
+    expect(rows[0]).toMatchObject({ state: 'waiting', problem: undefined, fields: { tags: 'b' } })
   })
 
-  test('whose answer was lost are sent again with the same key, so that no second clip results', async () => {
+  test('whose answer was lost are sent again with the same key and fields, so that no second clip results', async () => {
     const { queue, rows, sent } = openQueue('1.gif')
-    queue.start(rows, {})
+    queue.start(rows, { tags: 'a' })
     const key = rows[0]?.key
     sent[0]?.fail({ message: 'The service cannot be reached.' })
     await settled()
-    queue.start(rows, {})
-    expect([sent.length, rows[0]?.key]).toEqual([2, key])
+    queue.start(rows, { tags: 'b' })
+    expect([sent.length, rows[0]?.key, rows[0]?.fields]).toEqual([2, key, { tags: 'a' }])
   })
 
   test('that meet a limit wait as long as it says, hold others of their kind alone, and go on by themselves', async () => {

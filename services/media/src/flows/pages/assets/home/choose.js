@@ -11,17 +11,17 @@ const TYPES = $('file').accept.split(',')
 const [NOTHING_CHOSEN, HOW_TO_CHOOSE] = [$('file-name').textContent, $('file-hint').textContent]
 
 let files = []
+let addresses = []
 
 /** Everything chosen, files first: `{kind: 'file', file}` or `{kind: 'address', source}`. */
-export const chosen = () => [...files, ...addressesIn($('source').value).map(asAddress)]
+export const chosen = () => [...files, ...addresses].slice(0, MOST_FILES)
 
-const addressesIn = (typed) => [...new Set(typed.split('\n').map((line) => line.trim()))].filter(Boolean)
+const linesOf = (typed) => [...new Set(typed.split('\n').map((line) => line.trim()))].filter(Boolean)
 
-/** The same object for the same address, so that its row stays. */
-const known = new Map()
-const asAddress = (source) => {
-  if (!known.has(source)) known.set(source, { kind: 'address', source })
-  return known.get(source)
+/** Reads the addresses; one that was there before is the same object, so that its row stays. */
+function readAddresses() {
+  const known = new Map(addresses.map((item) => [item.source, item]))
+  addresses = linesOf($('source').value).map((source) => known.get(source) ?? { kind: 'address', source })
 }
 
 /** Takes these in place of the chosen files, or beside them. */
@@ -37,17 +37,18 @@ function take(given, { beside, otherTypes = 0 }) {
   announce()
 }
 
-/** Leaves one out, or with no argument everything. */
-export function leaveOut(item) {
-  files = item ? files.filter((each) => each !== item) : []
-  const typed = item ? addressesIn($('source').value).filter((source) => source !== item.source) : []
-  if (!item || item.kind === 'address') $('source').value = typed.join('\n')
+export function leaveOut(items) {
+  const typed = linesOf($('source').value)
+  const left = typed.filter((source) => !items.some((item) => item.source === source))
+  if (left.length < typed.length) $('source').value = left.join('\n')
+  files = files.filter((item) => !items.includes(item))
   $('file').value = ''
   $('left-out').textContent = ''
   announce()
 }
 
 function announce() {
+  readAddresses()
   const all = chosen()
   const file = all.length === 1 ? all[0].file : undefined
   $('file-name').textContent = file ? file.name : NOTHING_CHOSEN
@@ -61,7 +62,7 @@ const isAccepted = ({ name, type }) => TYPES.some((each) => each === type || nam
 // The dialog replaces a single file, as any other form does; to a list it adds.
 $('file').addEventListener('change', () => take($('file').files, { beside: chosen().length > 1 || form.dataset.list }))
 $('clear').addEventListener('click', () => {
-  leaveOut(files[0])
+  leaveOut(files)
   $('file').focus()
 })
 $('source').addEventListener('input', announce)
@@ -92,8 +93,8 @@ addEventListener('paste', (event) => {
     event.preventDefault()
     return take(pasted, { beside: true })
   }
-  const addresses = addressesIn(event.clipboardData.getData('text')).filter((line) => /^https?:\/\//.test(line))
-  if (isTyping || addresses.length === 0) return
-  $('source').value = [...addressesIn($('source').value), ...addresses].join('\n')
+  const pastedLines = linesOf(event.clipboardData.getData('text')).filter((line) => /^https?:\/\//.test(line))
+  if (isTyping || pastedLines.length === 0) return
+  $('source').value = [...linesOf($('source').value), ...pastedLines].join('\n')
   announce()
 })

@@ -60,7 +60,7 @@ export function toProblem({ status, body, retryAfter }, what) {
   if (status === 415) return problem(text('onlyTypes', { types: form.dataset.types }), what)
   const field = String(param ?? '').replace('.', '_')
   // "attribution_site is required" stands beside the field, which needs no name there.
-  const sentence = String(message).replace(String(param), 'This')
+  const sentence = form.dataset.list ? message : String(message).replace(String(param), 'This')
   if (FIELDS.includes(field)) return problem(sentence, field === 'file' || field === 'source' ? what : field)
   if (code === 'source_forbidden' || status === 413 || status === 422 || status === 424) return problem(message, what)
   return problem(data.failures[code] ?? message ?? text('answered', { status }))

@@ -9,6 +9,9 @@ export const AT_ONCE = 3
 /** Clips in the making that are followed at once: each takes a connection, of which a browser has six. */
 export const FOLLOWED = 2
 
+/** Whether the next request of a row has the key of an earlier one, so that it has to say the same. */
+export const isRepeated = ({ key, sentKey }) => key === sentKey
+
 /**
  * `send(row, {signal, report})` resolves with the accepted clip, `follow` with the ready one, or with undefined when it
  * gives up its turn. Both throw a Problem. `discard` drops bytes that were sent. `changed` hears of each change.
@@ -38,6 +41,7 @@ export function createQueue({ send, follow, discard, changed, newKey, now = Date
   async function run(row) {
     const job = new AbortController()
     jobs.set(row, job)
+    row.sentKey = row.key
     const isCurrent = () => jobs.get(row) === job
     const report = (step, fraction, detail = '') => isCurrent() && set(row, { step, fraction, detail })
     set(row, { state: 'sending', problem: undefined, until: undefined, step: '', fraction: 0, detail: '' })
@@ -107,9 +111,11 @@ export function createQueue({ send, follow, discard, changed, newKey, now = Date
     remove(row) {
       rows.splice(rows.indexOf(row), 1)
     },
-    /** Starts rows with the fields that they share. */
+    /** Starts rows with the fields that they share. A repetition of a request keeps those of before. */
     start(some, fields) {
-      for (const row of some) set(row, { state: 'waiting', fields, problem: undefined })
+      for (const row of some) {
+        set(row, { state: 'waiting', fields: isRepeated(row) ? row.fields : fields, problem: undefined })
+      }
       advance()
     },
     pause: (row) => stop(row, 'paused'),

@@ -6,6 +6,7 @@ export const RETRY_DELAYS_MS = [500, 1_000, 2_000, 4_000, 8_000, 16_000]
 
 export const pause = (ms, signal) =>
   new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(signal.reason)
     const timer = setTimeout(resolve, ms)
     signal.addEventListener('abort', () => {
       clearTimeout(timer)

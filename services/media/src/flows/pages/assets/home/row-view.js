@@ -3,6 +3,7 @@
 import { text } from '../owner/page-data.js'
 import { element, form } from './elements.js'
 import { showFraction, sizeOf } from './progress.js'
+import { isRepeated } from './queue.js'
 import { copyButton, linksTo } from './result.js'
 
 /** Buttons by state; an address cannot be sent in parts, so it cannot pause. */
@@ -17,6 +18,9 @@ const BUTTONS = {
   cancelled: ['retry', 'remove'],
 }
 const NEVER_OF_ADDRESSES = ['pause']
+
+/** States before a request: a refused title can be changed. */
+const EDITABLE = ['draft', 'refused']
 
 /** Makes the element of a row. `act(name)` is called for a button; `update` shows the state of the row. */
 export function rowView(row, act) {
@@ -39,14 +43,15 @@ export function rowView(row, act) {
     return button
   })
   const acts = element('div', { className: 'acts' }, ...buttons)
-  const foot = element('div', { className: 'foot' }, state, acts)
-  const item = element('li', {}, element('div', { className: 'head' }, name, size), title, bar, foot)
+  const foot = element('div', { className: 'foot' }, title, acts)
+  const item = element('li', {}, element('div', { className: 'head' }, name, size), state, bar, foot)
 
   function update() {
     const hadFocus = item.contains(document.activeElement)
     item.dataset.state = row.state
     item.className = row.state === 'refused' ? 'bad' : ''
-    title.hidden = row.state !== 'draft'
+    title.hidden = !EDITABLE.includes(row.state) || isRepeated(row)
+    state.hidden = row.state === 'draft'
     bar.hidden = row.state !== 'sending' && row.state !== 'making'
     showFraction(bar, row.fraction)
     const sentence = stateOf(row)

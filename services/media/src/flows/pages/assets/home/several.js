@@ -4,10 +4,10 @@ import { text } from '../owner/page-data.js'
 import { caller, keepToken, lacksToken, resetForm } from './caller.js'
 import { chosen, leaveOut } from './choose.js'
 import { $, form } from './elements.js'
-import { readFields } from './fields.js'
+import { allowSliding, readFields } from './fields.js'
 import { linkTo, waitUntilReady } from './follow.js'
 import { LARGE_BYTES } from './kept-uploads.js'
-import { asProblem, forgetProblems, Problem, showProblem } from './problems.js'
+import { asProblem, complain, forgetProblems, Problem, showProblem } from './problems.js'
 import { say, sizeOf } from './progress.js'
 import { createQueue } from './queue.js'
 import { pause } from './retry.js'
@@ -17,6 +17,7 @@ import { discardUpload, sendPieces } from './send-pieces.js'
 
 const MAX_BYTES = Number(form.dataset.maxBytes)
 const SEND_ONE = $('send').textContent
+const MORE = $('more').querySelector('summary').textContent
 
 /** Longest time that a clip in the making is followed while others wait for their turn. */
 const TURN_MS = 3_000
@@ -47,19 +48,22 @@ async function send(row, { signal, report }) {
     requireFile(file)
     return await (file.size > LARGE_BYTES || !isKnown ? sendPieces(file, call) : sendForm(file, call))
   } catch (error) {
-    throw asProblem(error)
+    const problem = asProblem(error)
+    if (problem.ofCaller && problem.field) complain(problem.field, problem.message)
+    throw problem
   }
 }
 
-async function follow({ accepted: { result, state }, fields }, { report }) {
+async function follow(row, { report }) {
+  const { result, state } = row.accepted
   const turn = new AbortController()
   const call = { headers: caller().headers, signal: turn.signal, report }
   try {
-    const addresses = fields.visibility === 'private' ? await linkTo(result, call) : result
-    if (state === 'ready') return addresses
+    row.addresses ??= row.fields.visibility === 'private' ? await linkTo(result, call) : result
+    if (state === 'ready') return row.addresses
     setTimeout(() => turn.abort(), TURN_MS)
-    await waitUntilReady(addresses, call)
-    return addresses
+    await waitUntilReady(row.addresses, call)
+    return row.addresses
   } catch (error) {
     if (error instanceof Problem && error.retryAfterSeconds === undefined && !error.isLost) throw error
     if (!turn.signal.aborted) await pause(TURN_MS, turn.signal).catch(() => {})
@@ -95,6 +99,8 @@ function showChosen() {
   for (const id of ['trim', 'title-field']) $(id).hidden = isMany
   $('edits-of-one').hidden = !isMany
   $('list').hidden = !isMany
+  $('send').hidden = isMany && items.length === 0
+  $('more').querySelector('summary').textContent = isMany ? text('moreOfList') : MORE
   $('send').textContent = items.length > 1 ? text('sendMany', { count: items.length }) : SEND_ONE
   summarize()
 }
@@ -108,8 +114,11 @@ const ACTIONS = {
   remove(row) {
     const { item } = views.get(row)
     const next = item.nextElementSibling ?? item.previousElementSibling
-    remove(row)
-    leaveOut(row.item)
+    if (row.state === 'draft') leaveOut([row.item])
+    else {
+      remove(row)
+      showChosen()
+    }
     ;(next?.isConnected
       ? (next.querySelector('button:not([hidden])') ?? next.querySelector('.name, a'))
       : $('file')
@@ -129,9 +138,8 @@ function remove(row) {
 export function startList() {
   if (!isList()) return false
   const drafts = queue.inState('draft')
-  if (drafts.length === 0) showProblem(new Problem(text('chooseFirst'), 'file'))
-  else if (start(drafts)) {
-    leaveOut()
+  if (drafts.length > 0 && start(drafts)) {
+    leaveOut(drafts.map(({ item }) => item))
     const [first] = queue.inState('sending')
     views
       .get(first ?? drafts[0])
@@ -155,8 +163,10 @@ function start(rows) {
 $('retry-all').addEventListener('click', () => start(queue.inState('refused')))
 $('clear-list').addEventListener('click', () => {
   for (const row of [...queue.rows]) remove(row)
+  leaveOut(chosen())
   resetForm()
-  leaveOut()
+  allowSliding()
+  showChosen()
   $('file').focus()
 })
 
