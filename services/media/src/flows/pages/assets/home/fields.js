@@ -26,14 +26,14 @@ async function offerAlbums() {
   const signal = AbortSignal.timeout(10_000)
   const answer = await answerOf(fetch('albums?limit=100', { headers, signal }), signal).catch(() => undefined)
   if (answer?.status !== 200) return
-  const { success } = JSON.parse(answer.body)
+  const { items } = JSON.parse(answer.body).success
   const [none] = $('album').options
   const chosen = $('album').value
   $('album').replaceChildren(
     none,
-    ...success.map(({ id, title }) => element('option', { value: id, textContent: title })),
+    ...items.map(({ id, title }) => element('option', { value: id, textContent: title })),
   )
   $('album').value = chosen
-  $('albums').hidden = success.length === 0
+  $('albums').hidden = items.length === 0
 }
 $('more').addEventListener('toggle', offerAlbums)
