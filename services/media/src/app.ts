@@ -40,6 +40,7 @@ import { sharexRoutes } from './flows/uploads/sharex.routes.ts'
 import { tusRoutes } from './flows/uploads/tus.routes.ts'
 import { announceTus, TUS_REQUEST_HEADERS, TUS_RESPONSE_HEADERS } from './flows/uploads/tus-headers.http.ts'
 import { uploadRoutes } from './flows/uploads/upload.routes.ts'
+import { clipDeliveryRoutes } from './flows/webhooks/clip-deliveries.routes.ts'
 import { webhookRoutes } from './flows/webhooks/webhook.routes.ts'
 import { acceptJsonBodies } from './http/body-parsers.ts'
 import { answerProblems, errorAnswers } from './http/error-bodies.ts'
@@ -126,6 +127,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   await app.register(viewRoutes, { deps })
   await app.register(ownUsageRoutes, { deps })
   await app.register(webhookRoutes, { deps })
+  await app.register(clipDeliveryRoutes, { deps })
 
   // Scope `admin`
   await app.register(tokenRoutes, { deps })

@@ -5,6 +5,7 @@ import { repeatBatch } from '@services/common/housekeeping/delete-in-batches'
 import { type Kinds, type Runs, runRound, startRounds } from '@services/common/housekeeping/rounds'
 import { countStorage } from './core/administration/storage.ts'
 import { deleteEntriesBefore } from './core/audit/audit.store.ts'
+import { deleteExpiredLinks } from './core/clip-access/links.store.ts'
 import { deleteOutcomesBefore, KEY_LIFETIME_MS } from './core/idempotency/idempotency.store.ts'
 import { hardDeleteClip, softDeleteClip, softDeleteExpired } from './core/lifecycle/delete-clip.ts'
 import { monthOf } from './core/reports/reporter.ts'
@@ -145,6 +146,7 @@ function kindsOf(deps: HousekeepingDeps): Kinds {
     'sessions of browsers': { begin: () => deleteExpiredSessions(db, now()) },
     'days of views': { begin: () => deleteViewsBefore(db, dayOf(ago(config.views.keepSeconds * 1000))) },
     'changes of clips': { begin: () => deleteOldChanges(db) },
+    'links to clips': { begin: () => deleteExpiredLinks(db, now()) },
     'outcomes of requests': { begin: () => deleteOutcomesBefore(db, ago(KEY_LIFETIME_MS)) },
     reports: { begin: () => deleteReportsBefore(db, ago(KEEP_REPORTS_MS)) },
     'keys of reporters': { begin: () => once(() => deleteKeysBefore(db, monthOf(now()))) },

@@ -547,6 +547,7 @@ describe('every address', () => {
       '/media/tags',
       '/media/upload',
       '/media/{id}',
+      '/media/{id}/deliveries',
       '/media/{id}/events',
       '/media/{id}/links',
       '/media/{id}/moderation',

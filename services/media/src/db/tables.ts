@@ -33,6 +33,7 @@ export const TABLES = [
   'storage_counts',
   'browser_sessions',
   'clip_changes',
+  'clip_links',
   'clip_views',
   'clip_view_sums',
   'albums',
@@ -410,6 +411,12 @@ export interface DB {
     clip_id: string
     kind: ChangeKind
     changed_at: Generated<Date>
+  }
+  /** Links that have not expired. */
+  clip_links: {
+    clip_id: string
+    expires_at: Date
+    created_at: Date
   }
   clip_views: {
     clip_id: string

@@ -187,24 +187,39 @@ export async function restartDelivery(
     .executeTakeFirst()
 }
 
-export async function listDeliveries(
+interface Page {
+  after: { createdAt: Date; id: string } | undefined
+  limit: number
+}
+
+export const listDeliveries = (db: Kysely<DB>, webhookId: string, page: Page): Promise<Delivery[]> =>
+  selectPage(db, page).where('webhook_id', '=', webhookId).execute()
+
+/** Deliveries of the webhooks of a token about a clip. */
+export const listDeliveriesOfClip = (
   db: Kysely<DB>,
-  webhookId: string,
-  { after, limit }: { after: { createdAt: Date; id: string } | undefined; limit: number },
-): Promise<Delivery[]> {
-  let query = db
+  { clipId, tokenId }: { clipId: string; tokenId: string },
+  page: Page,
+): Promise<Delivery[]> =>
+  selectPage(db, page)
+    .where(sql<boolean>`payload -> 'data' ->> 'id' = ${clipId}`)
+    // Other events are about something else that has an id.
+    .where(sql<boolean>`type like 'media.%'`)
+    .where('webhook_id', 'in', db.selectFrom('webhooks').select('id').where('token_id', '=', tokenId))
+    .execute()
+
+/** Newest first. */
+function selectPage(db: Kysely<DB>, { after, limit }: Page) {
+  const query = db
     .selectFrom('webhook_deliveries')
     .selectAll()
-    .where('webhook_id', '=', webhookId)
     .orderBy('created_at', 'desc')
     .orderBy('id', 'desc')
     .limit(limit)
-  if (after) {
-    query = query.where((column) =>
-      column(column.refTuple('created_at', 'id'), '<', column.tuple(after.createdAt, after.id)),
-    )
-  }
-  return query.execute()
+  if (!after) return query
+  return query.where((column) =>
+    column(column.refTuple('created_at', 'id'), '<', column.tuple(after.createdAt, after.id)),
+  )
 }
 
 /**

@@ -36,7 +36,7 @@ const NewWebhookShape = Type.Object(
   { title: 'NewWebhook' },
 )
 
-const DeliveryShape = Type.Object(
+export const DeliveryShape = Type.Object(
   {
     id: Type.String({ description: 'Id of the delivery; the header `webhook-id` is `msg_` and this id.' }),
     type: EventShape,
