@@ -19,6 +19,7 @@ header, main { max-width: 1840px }
 .grid .closed { background: #0a0b0d }
 .grid .gate:not([open]) { background: none }
 .grid .gate .notice { gap: .25rem; padding: .5rem }
+.grid .gate summary:focus-visible { outline: 3px solid var(--accent); outline-offset: 4px; border-radius: 12px }
 .parts { display: flex; flex-wrap: wrap; justify-content: center; gap: 0 2rem; margin-top: 1.5rem }
 .parts .onward { padding: .5rem 0 }
 @media (max-width: 40rem) {
@@ -38,5 +39,6 @@ export const albumEmbedCss = `${embedPageCss}
 .arrow:focus-visible { outline: 3px solid #6ea0ff; outline-offset: 2px }
 .place { position: absolute; z-index: 1; top: .5rem; left: 50%; padding: .125rem .625rem; border-radius: 99px; background: #000a; color: #fff; font-size: .8125rem; transform: translateX(-50%); pointer-events: none }
 .home { max-width: calc(50% - 3.5rem) }
+.notice { padding-inline: 3.75rem }
 @media (max-width: 16rem) { .place { display: none } .arrow { width: 2rem; height: 2rem; font-size: 1rem } }
 `
