@@ -1,7 +1,8 @@
 // A client of the media service, for Node and browsers. It imports nothing but its own files, so that it can be
 // published alone. Tests: beside it, and services/media/test/media-client*.test.ts.
 import { call, successOf } from './call.ts'
-import { type Answer, type Connection, pathOf } from './exchange.ts'
+import { type Answer, type Connection, open, pathOf } from './exchange.ts'
+import { networkError, toMediaError } from './media-error.ts'
 import type {
   Added,
   BulkAct,
@@ -136,6 +137,24 @@ export function createMediaClient({ baseUrl, token, fetch }: MediaClientOptions)
       const body = () => JSON.stringify({ ids, ...act })
       const request = { method: 'POST', path: '/media/bulk', headers, body, signal, isRepeatable: true }
       return successOf<{ results: BulkResult[] }>(await call(connection, request)).results
+    },
+
+    /**
+     * A file of each of up to 100 clips, the mp4 if no `kind` is named. The body of the answer is a zip. It is not
+     * repeated: an archive that ends early fails its reader.
+     */
+    async archive(
+      ids: readonly string[],
+      { signal, kind }: CallOptions & { kind?: keyof Result['files'] } = {},
+    ): Promise<Response> {
+      const query = new URLSearchParams({ ids: ids.join(), ...(kind && { kind }) })
+      const request = { method: 'GET', path: `/media/archive?${query}`, signal }
+      const answer = await open(connection, request).catch((error) => {
+        signal?.throwIfAborted()
+        throw networkError(error)
+      })
+      if (!answer.ok) throw toMediaError(answer.status, answer.headers, await answer.text())
+      return answer
     },
 
     /** Tags of the token's newest clips, most used first. */

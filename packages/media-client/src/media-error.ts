@@ -33,6 +33,7 @@ export const ERROR_CODES = [
   'duration_exceeded',
   'no_video_stream',
   'corrupt_media',
+  'archive_too_large',
   'bulk_too_large',
   'dimensions_exceeded',
   'too_many_frames',

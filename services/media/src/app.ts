@@ -12,6 +12,7 @@ import type { Deps } from './deps.ts'
 import { apiError, ERRORS_PATH } from './errors.ts'
 import { adminRoutes } from './flows/admin/admin.routes.ts'
 import { albumLinkRoutes } from './flows/albums/album-link.routes.ts'
+import { archiveRoutes } from './flows/clips/archive/archive.routes.ts'
 import { bulkRoutes } from './flows/clips/bulk/bulk.routes.ts'
 import { clipRoutes } from './flows/clips/clip.routes.ts'
 import { eventRoutes } from './flows/clips/events.routes.ts'
@@ -119,6 +120,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   await app.register(listRoutes, { deps })
   await app.register(clipRoutes, { deps })
   await app.register(bulkRoutes, { deps })
+  await app.register(archiveRoutes, { deps })
   await app.register(linkRoutes, { deps })
   await app.register(albumLinkRoutes, { deps })
   await app.register(eventRoutes, { deps })

@@ -35,6 +35,7 @@ export const errorCatalogue = {
   duration_exceeded: { status: 422, message: 'The clip is longer than the limit.' },
   no_video_stream: { status: 422, message: 'The file has no video stream.' },
   corrupt_media: { status: 422, message: 'The file is damaged or incomplete.' },
+  archive_too_large: { status: 422, message: 'An archive may have at most 100 clips and 2 GB.' },
   bulk_too_large: { status: 422, message: 'A request may name at most 500 clips.' },
   dimensions_exceeded: { status: 422, message: 'The picture is larger than the limit.' },
   too_many_frames: { status: 422, message: 'The clip has more frames than the limit.' },

@@ -99,7 +99,7 @@ async function deadLetter(): Promise<string> {
 
 /** Requests delete and revoke; the next one finds something again. */
 async function makeReady({ path }: Endpoint): Promise<void> {
-  if (!path.includes('{id}') && path !== '/oembed') return
+  if (!path.includes('{id}') && !['/oembed', '/media/archive'].includes(path)) return
   const { pool } = service.deps
   const { rows } = await pool.query('select from clips where id = $1 and deleted_at is null', [clip])
   if (rows.length === 0) clip = idIn(await service.upload(picture))
@@ -140,6 +140,7 @@ async function makeReady({ path }: Endpoint): Promise<void> {
       if (path.startsWith('/reports')) return report
       return path.startsWith('/webhooks') ? delivery.webhook_id : victim || clip
     },
+    ids: () => clip,
     delivery: () => delivery.id,
     url: () => (path.startsWith('/webhooks') ? undefined : `https://media.example/gif/${clip}`),
   }
@@ -166,6 +167,7 @@ const FORM = 'application/x-www-form-urlencoded'
 const known: Record<string, readonly unknown[]> = {
   kind: ['gif', 'mp4', 'file', 'exe'],
   id: ['00000000'],
+  ids: [['00000000']],
   day: ['2026-01-01'],
   count: [1, 2],
   url: ['https://example.com/hook', 'http://127.0.0.1:1/', 'https://media.example/gif/00000000'],
@@ -277,7 +279,11 @@ function bodyOf(type: string, schema: JsonSchema, random: Random): { type: strin
   if (type === PIECE) return { type, payload: random.pick([picture, picture.subarray(0, 10)]) }
   // Among many fields one is always wrong.
   const chance = schema.items ? 0.95 : Math.min(0.6, 6 / names.length)
-  const members = names.filter((name) => name === 'source' || name === 'file' || random.chance(chance))
+  // A member of another action is always wrong.
+  const isOneAct = names.includes('action') && names.includes('ids') && random.chance(0.5)
+  const members = isOneAct
+    ? ['ids', 'action', 'nsfw']
+    : names.filter((name) => name === 'source' || name === 'file' || random.chance(chance))
   const wrong = random.chance(0.4) ? random.pick(names) : undefined
   const value = (name: string) =>
     name === wrong ? withoutNetwork(random.pick(WRONG_VALUES)) : random.pick(known[name] ?? ['text'])

@@ -135,6 +135,12 @@ test('many clips are changed and deleted at once, each with its outcome', async 
   expect((await client.get(two)).tags).toEqual(['many'])
   expect(await client.tags({ limit: 1 })).toEqual([{ tag: 'many', count: 2 }])
   expect(await client.usage()).toMatchObject({ stored: { limit_bytes: null }, today: { limit_bytes: 5 * 2 ** 30 } })
+  const archive = await client.archive([one, two], { kind: 'gif' })
+  expect((await archive.arrayBuffer()).byteLength).toBe(Number(archive.headers.get('content-length')))
+  await expect(client.archive(['none1234'])).rejects.toMatchObject({
+    code: 'not_found',
+    details: { ids: ['none1234'] },
+  })
   await client.bulk([one, two], { action: 'lifetime', expires_in: null })
   await client.bulk([one, two], { action: 'delete' })
   expect(await codeOf(client.get(one))).toBe('gone')

@@ -541,6 +541,7 @@ describe('every address', () => {
       '/health/live',
       '/health/ready',
       '/media',
+      '/media/archive',
       '/media/bulk',
       '/media/events',
       '/media/import',

@@ -7,7 +7,7 @@ import { pageQuery, readLimit } from '../../http/cursor.ts'
 import { answers, tokenRoute } from '../../http/shapes.ts'
 
 /** Newest clips whose tags are counted. */
-const COUNTED = 10_000
+const COUNTED = 5_000
 
 const TagsShape = Type.Array(Type.Object({ tag: Type.String(), count: Type.Integer() }))
 

@@ -3,6 +3,7 @@
 import { inDocument, withHeaders } from '@services/common/http/route-schema'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import { saveAs } from '../../core/clip-views/save-as.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { secondsUntil } from '../../http/lifetime.ts'
@@ -11,7 +12,6 @@ import { type BlobName, type ByteRange, blobKey } from '../../store/blobs/blob-s
 import type { PublicFile } from './find-public-file.ts'
 import { isNotModified, mayContinue, mayProceed } from './preconditions.ts'
 import { openRange, openRanges, parseRanges } from './ranges.ts'
-import { saveAs } from './save-as.ts'
 
 const binary = { schema: Type.Unsafe({ type: 'string', format: 'binary' }) }
 const contentOf = (types: string[]) => Object.fromEntries(types.map((type) => [type, binary]))

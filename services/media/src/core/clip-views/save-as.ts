@@ -10,6 +10,10 @@ export function saveAs(title: string, { id, ending }: { id: string; ending: stri
   return name === ascii || name === '' ? plain : `${plain}; filename*=UTF-8''${encode(name)}.${ending}`
 }
 
+/** Name of a file within an archive or folder: the title, or the id without one that can be a name. */
+export const fileName = (title: string, { id, ending }: { id: string; ending: string }): string =>
+  `${nameFrom(title) || id}.${ending}`
+
 /** Drops leading dots, characters unfit for file systems or quotes, and direction marks, which disguise extensions. */
 function nameFrom(title: string): string {
   const plain = title
