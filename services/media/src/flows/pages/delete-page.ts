@@ -17,7 +17,7 @@ export function deletePage(site: Site, id: string): Page {
     siteUrl,
     style,
     modules: ['delete.js'],
-    connects: true,
+    connects: 'self',
     body: html`${siteHeader(site)}
 <main>
 <article>

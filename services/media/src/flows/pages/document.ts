@@ -47,8 +47,8 @@ interface MediaDocument extends Pick<Document, 'title' | 'isIndexed' | 'body'> {
   scripts?: readonly string[]
   /** Only target of forms, without its query, which a policy cannot have. */
   formTarget?: string
-  /** Allows scripts to call this service. */
-  connects?: boolean
+  /** Allows scripts to call this service, and to read its files where those have another host. */
+  connects?: 'self' | 'files'
   /** Allows scripts to show a file of the user. */
   showsLocal?: boolean
 }
@@ -81,7 +81,7 @@ function policyOf(document: MediaDocument, styles: Style[]): string {
     ['img-src', iconUrl(siteUrl), ...origins, ...(placeholder ? ['data:'] : [])].join(' '),
     ...(origins.length > 0 ? [['media-src', ...origins, ...(showsLocal ? ['blob:'] : [])].join(' ')] : []),
     ...(scripts.length > 0 ? [['script-src', ...scripts].join(' ')] : []),
-    ...(connects ? ["connect-src 'self'"] : []),
+    ...(connects ? [["connect-src 'self'", ...(connects === 'files' ? origins : [])].join(' ')] : []),
     "base-uri 'none'",
     `form-action ${formTarget ?? "'none'"}`,
     ...(isFramed ? [] : ["frame-ancestors 'none'"]),

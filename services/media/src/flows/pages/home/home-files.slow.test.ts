@@ -11,7 +11,7 @@ import { type Browser, launchBrowser, type Page } from '@services/common/testing
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { gif } from '../../../../test/gif-bytes.ts'
 import { addAlikeSource } from '../../../../test/ready-sources.ts'
-import { startTestService, type TestService } from '../../../../test/service.ts'
+import { idIn, startTestService, type TestService } from '../../../../test/service.ts'
 
 const LARGE_BYTES = 21 * 1024 ** 2
 
@@ -182,6 +182,20 @@ describe('several files', { tags: 'chromium' }, () => {
     await expect.poll(() => page.textContent('#rows')).toContain('It goes on by itself')
     await expect.poll(() => states(page)).toEqual(['refused', 'refused'])
     expect(limits).toBe(3)
+  })
+
+  test('the file of an earlier clip is taken for a new one, and nothing else that an address names', async () => {
+    const { page } = await openPage()
+    const [file] = await newGifs(1)
+    const id = idIn(await service.upload(file as Uint8Array))
+    await page.goto(`${base}/#from=${encodeURIComponent(`${base}/f/${id}.mp4`)}`)
+    await expect.poll(() => page.textContent('#file-name')).toBe(`${id}.mp4`)
+    expect(page.url()).toBe(`${base}/`)
+    await page.goto(`${base}/#from=${encodeURIComponent(`${base}/f/00000000.mp4`)}`)
+    await page.waitForSelector('#file-error:not([hidden])')
+    expect(await page.textContent('#file-error')).toContain('could not be fetched')
+    await page.goto(`${base}/#from=${encodeURIComponent(`${base}/openapi.json`)}`)
+    expect([await page.textContent('#file-name'), page.url()]).toEqual([`${id}.mp4`, expect.stringContaining('#from')])
   })
 
   test('the list has no fault of accessibility and no bar to scroll sideways: narrow, dark, in German', async () => {

@@ -39,7 +39,7 @@ export function homePage(site: Config['site'], home: Home): Page {
     scripts: [`${site.baseUrl}/assets/home/`, `${site.baseUrl}/assets/owner/page-data.js`],
     ...(isSignedIn && { formTarget: `${site.baseUrl}/session/end` }),
     showsLocal: true,
-    connects: true,
+    connects: 'files',
     body: html`${siteHeader(site, words)}
 <main>
 <noscript><article class="about"><h1>${words.title}</h1>

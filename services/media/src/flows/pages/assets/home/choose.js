@@ -25,7 +25,7 @@ function readAddresses() {
 }
 
 /** Takes these in place of the chosen files, or beside them. */
-function take(given, { beside, otherTypes = 0 }) {
+export function take(given, { beside, otherTypes = 0 }) {
   const all = [...(beside ? files : []), ...[...given].map((file) => ({ kind: 'file', file }))]
   files = all.slice(0, MOST_FILES)
   const notes = [
