@@ -26,6 +26,7 @@ import { reviewRoutes } from './flows/files/review.routes.ts'
 import { variantRoutes } from './flows/files/variants/variant.routes.ts'
 import { importRoutes } from './flows/imports/import.routes.ts'
 import { moderationRoutes } from './flows/moderation/moderation.routes.ts'
+import { adminPageRoutes } from './flows/pages/admin/admin.routes.ts'
 import { albumPageRoutes } from './flows/pages/album/album.routes.ts'
 import { elementRoutes } from './flows/pages/element.routes.ts'
 import { homeRoutes } from './flows/pages/home/home.routes.ts'
@@ -110,6 +111,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     await part.register(reportRoutes, { deps })
     await part.register(sessionRoutes, { deps })
     await part.register(libraryRoutes, { deps })
+    await part.register(adminPageRoutes, { deps })
   })
 
   // API token (uploads: see UPLOAD_AUTH)

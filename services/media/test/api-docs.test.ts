@@ -47,6 +47,10 @@ const UNDOCUMENTED = [
   'GET /openapi.json',
   'GET /robots.txt',
   'POST /session/end',
+  ...['GET /admin', 'GET /admin/clips', 'POST /admin/decide', 'GET /admin/tokens', 'POST /admin/tokens'],
+  ...['GET /admin/tokens/:id', 'POST /admin/tokens/:id', 'POST /admin/tokens/:id/sessions'],
+  ...['POST /admin/tokens/:id/revoke', 'GET /admin/queue', 'POST /admin/queue/:id', 'GET /admin/webhooks'],
+  ...['GET /admin/storage', 'POST /admin/storage/check', 'GET /admin/settings', 'GET /admin/audit'],
   // Preflights of browsers, which send them by themselves.
   'OPTIONS *',
   // PATCH, HEAD or DELETE behind a proxy that knows GET and POST only: `X-HTTP-Method-Override` says which.
