@@ -42,3 +42,9 @@ end $$;
 create trigger {{prefix}}clip_leaves_albums after update of deleted_at on {{prefix}}clips
   for each row when (old.deleted_at is null and new.deleted_at is not null)
   execute function {{prefix}}leave_albums();
+
+-- Few rows: ten for each token at most.
+alter table {{prefix}}webhooks drop constraint {{prefix}}webhooks_events_check;
+alter table {{prefix}}webhooks add constraint {{prefix}}webhooks_events_check
+  check (events <@ array['media.ready', 'media.failed', 'media.deleted', 'media.reported', 'media.hidden',
+    'media.unhidden', 'album.created', 'album.updated', 'album.deleted']);

@@ -11,9 +11,12 @@ import { apiDocs } from './api-docs.ts'
 import type { Deps } from './deps.ts'
 import { apiError, ERRORS_PATH } from './errors.ts'
 import { adminRoutes } from './flows/admin/admin.routes.ts'
+import { albumRoutes } from './flows/albums/album.routes.ts'
 import { albumLinkRoutes } from './flows/albums/album-link.routes.ts'
+import { itemRoutes } from './flows/albums/item.routes.ts'
 import { archiveRoutes } from './flows/clips/archive/archive.routes.ts'
 import { bulkRoutes } from './flows/clips/bulk/bulk.routes.ts'
+
 import { clipRoutes } from './flows/clips/clip.routes.ts'
 import { eventRoutes } from './flows/clips/events.routes.ts'
 import { linkRoutes } from './flows/clips/link.routes.ts'
@@ -84,7 +87,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   await app.register(cors, {
     origin: '*',
     strictPreflight: false,
-    methods: ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE'],
+    methods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
     allowedHeaders: CORS_REQUEST_HEADERS,
     exposedHeaders: CORS_RESPONSE_HEADERS,
     maxAge: 600,
@@ -130,6 +133,8 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   await app.register(tagRoutes, { deps })
   await app.register(viewRoutes, { deps })
   await app.register(ownUsageRoutes, { deps })
+  await app.register(albumRoutes, { deps })
+  await app.register(itemRoutes, { deps })
   await app.register(webhookRoutes, { deps })
   await app.register(clipDeliveryRoutes, { deps })
 

@@ -77,18 +77,16 @@ const onClips =
     return { answer: await as(token, 'POST', '/media/bulk', { ids: [target], ...act }), target }
   }
 
-let albums = 0
-/** Calls a route of links of an album, which is of another token. */
+/** Acts on an album of another token, which has one of two clips. */
 const onAlbum =
-  (method: string, body?: object): Act['walk'] =>
+  (method: string, suffix: string, bodyOf: (clips: string[]) => object | undefined = () => undefined): Act['walk'] =>
   async (token) => {
-    const target = `Audited${++albums}`
-    await service.deps.pool.query(
-      `insert into albums (id, token_id, title, visibility, created_at, updated_at)
-       select $1, id, 'Secret words', 'private', now(), now() from api_tokens where id <> $2 limit 1`,
-      [target, admin.id],
-    )
-    return { answer: await as(token, method, `/albums/${target}/links`, body), target }
+    const made = await as(service.token, 'POST', '/albums', { title: 'Secret words' })
+    const { id: target } = made.body.success
+    const clips = [await newClip(), await newClip()]
+    await as(service.token, 'PUT', `/albums/${target}/items`, { ids: clips.slice(1) })
+    const path = `/albums/${target}${suffix.replace('{clip}', clips[1] ?? '')}`
+    return { answer: await as(token, method, path, bodyOf(clips)), target }
   }
 
 async function reported(): Promise<{ report: string; target: string }> {
@@ -138,9 +136,13 @@ const ROUTES: Record<string, Act[]> = {
   'POST /media/{id}/links': [{ action: 'links_created', walk: onClip('POST', '/links', { expires_in: '1h' }) }],
   'DELETE /media/{id}/links': [{ action: 'links_ended', walk: onClip('DELETE', '/links') }],
   'POST /albums/{id}/links': [
-    { action: 'album_links_created', details: { expires_at: A_TIME }, walk: onAlbum('POST', { expires_in: '1h' }) },
+    {
+      action: 'album_links_created',
+      details: { expires_at: A_TIME },
+      walk: onAlbum('POST', '/links', () => ({ expires_in: '1h' })),
+    },
   ],
-  'DELETE /albums/{id}/links': [{ action: 'album_links_ended', walk: onAlbum('DELETE') }],
+  'DELETE /albums/{id}/links': [{ action: 'album_links_ended', walk: onAlbum('DELETE', '/links') }],
   'POST /media/{id}/moderation': ['nsfw', 'safe', 'hide', 'unhide', 'delete', 'block', 'unblock'].map(moderation),
   'POST /reports/{id}': ['dismiss', 'nsfw', 'hide', 'delete', 'block'].map((decision) => ({
     action: 'clip_moderated',
@@ -150,6 +152,23 @@ const ROUTES: Record<string, Act[]> = {
       return { answer: await as(token, 'POST', `/reports/${report}`, { action: decision }), target }
     },
   })),
+  'PATCH /albums/{id}': [
+    {
+      action: 'album_changed',
+      details: { fields: ['title'] },
+      walk: onAlbum('PATCH', '', () => ({ title: 'Secret words' })),
+    },
+  ],
+  'DELETE /albums/{id}': [{ action: 'album_deleted', walk: onAlbum('DELETE', '') }],
+  'PUT /albums/{id}/items': [
+    { action: 'album_changed', details: { fields: ['items'] }, walk: onAlbum('PUT', '/items', (ids) => ({ ids })) },
+  ],
+  'POST /albums/{id}/items': [
+    { action: 'album_changed', details: { fields: ['items'] }, walk: onAlbum('POST', '/items', (ids) => ({ ids })) },
+  ],
+  'DELETE /albums/{id}/items/{clip}': [
+    { action: 'album_changed', details: { fields: ['items'] }, walk: onAlbum('DELETE', '/items/{clip}') },
+  ],
   'POST /tokens': [
     {
       action: 'token_created',
@@ -224,6 +243,7 @@ const ROUTES: Record<string, Act[]> = {
 /** Routes about things of the token itself, and for anyone. */
 const OWN = [
   ...['POST /media/upload', 'POST /media/import', 'POST /tus', 'PATCH /tus/{id}', 'DELETE /tus/{id}'],
+  'POST /albums',
   ...['POST /webhooks', 'DELETE /webhooks/{id}', 'POST /webhooks/{id}/deliveries/{delivery}/replay'],
   ...['POST /gif/{id}/report', 'POST /session', 'DELETE /session'],
   // Numbers of a CDN, every few minutes.

@@ -123,6 +123,16 @@ test('each JSON body has an example, which is accepted as it is', async ({ servi
   const { body } = await service.get('/openapi.json')
   const { token, id: tokenId } = await service.newToken({ scopes: ['admin', 'write'] })
   const id = idIn(await service.ready(await clip('plain.gif')))
+  const album = await service.call('POST', '/albums', {
+    headers: { token: service.token, 'content-type': 'application/json' },
+    body: JSON.stringify({ title: 'of the example', visibility: 'private' }),
+  })
+  // The clip of the example.
+  await service.deps.pool.query(
+    `insert into clips (id, token_id, source_id, source_kind, created_at)
+     select 'EBhlMmOU', token_id, source_id, 'upload', created_at from clips where id = $1`,
+    [id],
+  )
   const answers: Record<string, number> = {}
   for (const [path, operations] of Object.entries<Record<string, Operation>>(body.paths)) {
     for (const [method, { requestBody }] of Object.entries(operations)) {
@@ -131,15 +141,14 @@ test('each JSON body has an example, which is accepted as it is', async ({ servi
       expect([method, path, media.example]).toEqual([method, path, expect.any(Object)])
       // The one that leaves the machine.
       if (path === '/media/import') continue
-      if (path === '/albums/{id}/links') {
-        await service.deps.pool.query(
-          `insert into albums (id, token_id, title, visibility, created_at, updated_at)
-           values ($1, $2, 'Trip', 'private', now(), now())`,
-          [id, tokenId],
-        )
-      }
       const reported = path === '/reports/{id}' && (await service.get('/reports', { token })).body.success.items[0]
-      const subject = reported ? reported.id : path === '/tokens/{id}' ? tokenId : id
+      const subject = reported
+        ? reported.id
+        : path === '/tokens/{id}'
+          ? tokenId
+          : path.startsWith('/albums')
+            ? album.body.success.id
+            : id
       const answer = await service.call(method.toUpperCase(), path.replace('{id}', subject), {
         headers: { token, 'content-type': 'application/json' },
         body: JSON.stringify(media.example),
@@ -148,9 +157,13 @@ test('each JSON body has an example, which is accepted as it is', async ({ servi
     }
   }
   expect(answers).toEqual({
+    'patch /albums/{id}': 200,
     'patch /media/{id}': 200,
     'patch /tokens/{id}': 200,
     'post /albums/{id}/links': 201,
+    'post /albums': 201,
+    'post /albums/{id}/items': 200,
+    'put /albums/{id}/items': 200,
     'post /gif/{id}/report': 202,
     'post /media/bulk': 200,
     'post /media/{id}/links': 200,

@@ -529,7 +529,7 @@ describe('every address', () => {
       '/a/{id}',
       '/a/{id}/embed',
       '/a/{id}/feed.xml',
-      '/albums/{id}/links',
+      ...['/albums', '/albums/{id}', '/albums/{id}/items', '/albums/{id}/items/{clip}', '/albums/{id}/links'],
       '/audit',
       '/embed/{id}',
       '/embed/{id}/data',

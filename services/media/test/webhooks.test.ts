@@ -8,7 +8,7 @@ import { USUAL_SCOPES } from '../src/core/tokens/scopes.ts'
 import { deliverWebhook } from '../src/core/webhooks/deliver-webhook.ts'
 import { takeDue } from '../src/core/webhooks/deliveries.store.ts'
 import { waitAfter } from '../src/core/webhooks/webhook-queue.ts'
-import type { DB, WebhookEvent } from '../src/db/tables.ts'
+import { ALBUM_EVENTS, CLIP_EVENTS, type DB, type WebhookEvent } from '../src/db/tables.ts'
 import { cleanUp } from '../src/housekeeping.ts'
 import { TIME_LIMITS } from '../src/time-limits.ts'
 import { clip } from './clips.ts'
@@ -544,7 +544,7 @@ test('a secret is shown once, generated if none is given, and sealed if there is
   const key = 'an encryption key of some length'
   const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false', MEDIA_ENCRYPTION_KEY: key })
   const made = await postTo(service, '/webhooks', { url: receiver.url })
-  expect(made.body.success).toMatchObject({ events: ['media.ready', 'media.failed', 'media.deleted'] })
+  expect(made.body.success).toMatchObject({ events: [...CLIP_EVENTS, ...ALBUM_EVENTS] })
   const { secret, id } = made.body.success
   expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{32}$/)
   expect(made.headers.get('cache-control')).toBe('no-store')

@@ -92,11 +92,14 @@ export interface Refusal {
 /** Events of the clips of a webhook's token. */
 export const CLIP_EVENTS = ['media.ready', 'media.failed', 'media.deleted'] as const
 export type ClipEvent = (typeof CLIP_EVENTS)[number]
+/** Events of the albums of a webhook's token. */
+export const ALBUM_EVENTS = ['album.created', 'album.updated', 'album.deleted'] as const
+export type AlbumEvent = (typeof ALBUM_EVENTS)[number]
 /** Events of all clips, for webhooks of tokens with the scope `admin`. */
 export const ADMIN_EVENTS = ['media.reported', 'media.hidden', 'media.unhidden'] as const
 export type AdminEvent = (typeof ADMIN_EVENTS)[number]
-export const WEBHOOK_EVENTS = [...CLIP_EVENTS, ...ADMIN_EVENTS] as const
-export type WebhookEvent = ClipEvent | AdminEvent
+export const WEBHOOK_EVENTS = [...CLIP_EVENTS, ...ALBUM_EVENTS, ...ADMIN_EVENTS] as const
+export type WebhookEvent = ClipEvent | AlbumEvent | AdminEvent
 
 export const REPORT_REASONS = ['illegal', 'copyright', 'harassment', 'nsfw', 'spam', 'other'] as const
 export type ReportReason = (typeof REPORT_REASONS)[number]
@@ -120,6 +123,8 @@ export const AUDIT_ACTIONS = [
   'links_ended',
   'album_links_created',
   'album_links_ended',
+  'album_changed',
+  'album_deleted',
   'sessions_ended',
   'dead_letter_retried',
   'dead_letter_deleted',

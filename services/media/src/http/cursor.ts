@@ -31,7 +31,7 @@ export function readPage(
   { limit, cursor }: { limit?: string | undefined; cursor?: string | undefined },
   isId: (text: string) => boolean,
 ): { after: Position | undefined; limit: number } {
-  return { after: cursor === undefined ? undefined : decode(cursor, isId), limit: readLimit({ limit }) }
+  return { after: cursor === undefined ? undefined : toPosition(readCursor(cursor, isId)), limit: readLimit({ limit }) }
 }
 
 export const readLimit = ({ limit }: { limit?: string | undefined }): number =>
@@ -44,7 +44,7 @@ export function cutPage<Item extends Position>(
 ): { items: Item[]; nextCursor: string | null } {
   const items = rows.slice(0, limit)
   const last = items.at(-1)
-  return { items, nextCursor: last && rows.length > limit ? encode(last) : null }
+  return { items, nextCursor: last && rows.length > limit ? writeCursor(last.createdAt.getTime(), last.id) : null }
 }
 
 /** Value of the Link header (RFC 8288). */
@@ -53,13 +53,20 @@ export function linkToNext(baseUrl: string, path: string, query: Record<string, 
   return `<${baseUrl}${path}?${new URLSearchParams(given)}>; rel="next"`
 }
 
-const encode = ({ createdAt, id }: Position) => Buffer.from(`${createdAt.getTime()}.${id}`).toString('base64url')
+/** A position by a whole number and an id. */
+export const writeCursor = (key: number, id: string): string => Buffer.from(`${key}.${id}`).toString('base64url')
 
-function decode(cursor: string, isId: (text: string) => boolean): Position {
-  const [, time, id = ''] = /^(\d{1,15})\.(.+)$/.exec(Buffer.from(cursor, 'base64url').toString('latin1')) ?? []
-  const createdAt = new Date(Number(time))
-  if (time === undefined || Number.isNaN(createdAt.getTime()) || !isId(id)) {
-    throw invalidField('cursor', 'must be the next_cursor of a previous page')
-  }
+/** Throws invalid_field. */
+export function readCursor(cursor: string, isId: (text: string) => boolean): { key: number; id: string } {
+  const [, key, id = ''] = /^(\d{1,15})\.(.+)$/.exec(Buffer.from(cursor, 'base64url').toString('latin1')) ?? []
+  if (key === undefined || !isId(id)) throw notACursor()
+  return { key: Number(key), id }
+}
+
+function toPosition({ key, id }: { key: number; id: string }): Position {
+  const createdAt = new Date(key)
+  if (Number.isNaN(createdAt.getTime())) throw notACursor()
   return { createdAt, id }
 }
+
+const notACursor = () => invalidField('cursor', 'must be the next_cursor of a previous page')

@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { cleanAlbumId } from '../core/albums/album-fields.ts'
 import { ACCESS_FIELDS, type AccessChanges, type AccessRules, cleanNewAccess } from '../core/clips/access.ts'
 import { type ClipFields, cleanFields, MAX_TAG_TEXTS, readFlag } from '../core/clips/clip-fields.ts'
 import { cleanEdit, EDIT_FIELDS, type Edit } from '../core/edits/edit.ts'
@@ -13,6 +14,8 @@ export interface AddedFields {
   fields: ClipFields
   access: AccessChanges
   edit: Edit | undefined
+  /** Album that the clip joins. */
+  album: string | undefined
 }
 
 /**
@@ -36,8 +39,14 @@ export function readFormFields(fields: readonly FormField[], rules: AccessRules)
   )
   const edit = cleanEdit(Object.fromEntries(EDIT_FIELDS.map((name) => [name, lastOf(name)])))
   const access = cleanNewAccess(Object.fromEntries(ACCESS_FIELDS.map((name) => [name, lastOf(name)])), rules)
-  return { fields: cleaned, access, edit }
+  return { fields: cleaned, access, edit, album: readAlbumField(fields, rules) }
 }
+
+/** Reads the field `album`, before the others are there. Throws invalid_field. */
+export const readAlbumField = (fields: readonly FormField[], rules: AccessRules): string | undefined =>
+  cleanAlbumId(fields.findLast(({ name }) => name === 'album')?.value ?? '', rules)
+
+export const ALBUM_FIELD = 'Id of one of your albums, which the clip joins at its end.'
 
 /** The documented fields of a form; `cleanEdit` and `readFormFields` check them. */
 export const ClipFormFields = {
@@ -55,6 +64,7 @@ export const ClipFormFields = {
   ),
   attribution_user: Type.Optional(Type.String({ description: 'Ignored without a site and a URL.' })),
   attribution_url: Type.Optional(Type.String()),
+  album: Type.Optional(Type.String({ description: ALBUM_FIELD })),
   ...AccessFormFields,
   ...EditFormFields,
 }

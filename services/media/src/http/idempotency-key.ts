@@ -28,12 +28,24 @@ export function keyedRequest(
     fields,
     access,
     edit,
-  }: { content: string; fields: ClipFields; access: AccessChanges; edit: Edit | undefined },
+    album,
+  }: {
+    content: string
+    fields: ClipFields
+    access: AccessChanges
+    edit: Edit | undefined
+    album: string | undefined
+  },
 ): KeyedRequest | undefined {
   const key = readKey(request)
   if (key === undefined || !request.apiToken) return undefined
   const fingerprint = createHash('sha256')
-    .update(JSON.stringify([content, fields, ...(edit ? [edit] : []), ...(hasAny(access) ? [{ access }] : [])]))
+    .update(
+      JSON.stringify([
+        ...[content, fields, ...(edit ? [edit] : []), ...(hasAny(access) ? [{ access }] : [])],
+        ...(album ? [{ album }] : []),
+      ]),
+    )
     .digest()
   return { tokenId: request.apiToken.id, route, key, fingerprint }
 }

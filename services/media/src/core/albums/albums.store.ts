@@ -1,6 +1,6 @@
 // Albums and their clips: the rows, and which clips a visitor is shown. An album has clips of its own token alone. All
 // changes lock clips first, then the album, as deletions of clips do. Requests: flows/albums/. Tests: beside them.
-import { type InferResult, type Kysely, sql, type Transaction } from 'kysely'
+import { type InferResult, type Insertable, type Kysely, sql, type Transaction } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import { isClipId } from '../clips/clip-id.ts'
 
@@ -55,4 +55,61 @@ export async function setAlbumSalt(
 export async function lockAlbum(trx: Transaction<DB>, id: string): Promise<Album | undefined> {
   const locked = await trx.selectFrom('albums').select('id').where('id', '=', id).forNoKeyUpdate().executeTakeFirst()
   return locked && findAlbum(trx, id)
+}
+
+/** Albums of a token, or of all tokens, newest first; `after` is the last one of the previous page. */
+export async function listAlbums(
+  db: Kysely<DB>,
+  tokenId: string | undefined,
+  { after, limit }: { after: Pick<Album, 'createdAt' | 'id'> | undefined; limit: number },
+): Promise<Album[]> {
+  let query = selectAlbums(db).orderBy('created_at', 'desc').orderBy('id', 'desc').limit(limit)
+  if (tokenId !== undefined) query = query.where('token_id', '=', tokenId)
+  if (after) {
+    query = query.where((column) =>
+      column(column.refTuple('created_at', 'id'), '<', column.tuple(after.createdAt, after.id)),
+    )
+  }
+  return query.execute()
+}
+
+/** Counts the albums of a token; the caller has locked the token. */
+export async function countAlbums(trx: Transaction<DB>, tokenId: string): Promise<number> {
+  const { albums } = await trx
+    .selectFrom('albums')
+    .select((column) => column.fn.countAll<number>().as('albums'))
+    .where('token_id', '=', tokenId)
+    .executeTakeFirstOrThrow()
+  return albums
+}
+
+/** Returns false when the id is taken. */
+export async function insertAlbum(trx: Transaction<DB>, album: Insertable<DB['albums']>): Promise<boolean> {
+  const inserted = await trx
+    .insertInto('albums')
+    .values(album)
+    .onConflict((conflict) => conflict.column('id').doNothing())
+    .returning('id')
+    .executeTakeFirst()
+  return inserted !== undefined
+}
+
+/** Fields that an owner writes. */
+export type AlbumFields = Pick<Album, 'title' | 'description' | 'visibility'>
+
+/** Begins a new version; the caller has locked the album. */
+export async function updateAlbum(
+  trx: Transaction<DB>,
+  id: string,
+  { now, ...fields }: Partial<AlbumFields> & { now: Date },
+): Promise<void> {
+  await trx
+    .updateTable('albums')
+    .set({ ...fields, version: sql`version + 1`, updated_at: now })
+    .where('id', '=', id)
+    .execute()
+}
+
+export async function deleteAlbumRow(trx: Transaction<DB>, id: string): Promise<void> {
+  await trx.deleteFrom('albums').where('id', '=', id).execute()
 }

@@ -1,9 +1,9 @@
-import type { ExpressionBuilder, InferResult, Kysely } from 'kysely'
+import { type ExpressionBuilder, type InferResult, type Kysely, sql } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import { type Clip, selectClips } from '../clips/clips.store.ts'
 import type { Album } from './albums.store.ts'
 
-/** Clips of an album. */
+/** Most clips of an album. */
 export const MAX_ITEMS = 500
 
 type ShownOf = Pick<Album, 'id' | 'visibility'>
@@ -108,3 +108,28 @@ const selectShown = (db: Kysely<DB>, { id, visibility }: ShownOf, now: Date) =>
     .where('clips.hidden_at', 'is', null)
     .where((where) => where.or([where('clips.expires_at', 'is', null), where('clips.expires_at', '>', now)]))
     .$if(visibility !== 'private', (query) => query.where('clips.visibility', '<>', 'private'))
+
+/**
+ * The picture of each album for its owner: the first clip in it that is neither sensitive nor private. Absent without
+ * one.
+ */
+export async function findCovers(db: Kysely<DB>, ids: readonly string[], now: Date): Promise<Map<string, Clip>> {
+  const { rows } = await sql<{ albumId: string; clipId: string }>`
+    select albums.id as "albumId", cover.id as "clipId" from ${sql.table('albums')} albums cross join lateral (
+      select clip.id from ${sql.table('album_items')} item
+        join ${sql.table('clips')} clip on clip.id = item.clip_id
+        join ${sql.table('sources')} source on source.id = clip.source_id
+      where item.album_id = albums.id and source.state = 'ready' and clip.hidden_at is null and not clip.nsfw
+        and clip.visibility <> 'private' and (clip.expires_at is null or clip.expires_at > ${now})
+      order by item.position, item.clip_id limit 1) cover
+    where albums.id = any(${ids}::text[])`.execute(db)
+  const clipIds = rows.map(({ clipId }) => clipId)
+  const clips = await selectClips(db).where('clips.id', '=', sql<string>`any(${clipIds}::text[])`).execute()
+  const byId = new Map(clips.map((clip) => [clip.id, clip]))
+  return new Map(
+    rows.flatMap(({ albumId, clipId }) => {
+      const clip = byId.get(clipId)
+      return clip ? [[albumId, clip] as const] : []
+    }),
+  )
+}

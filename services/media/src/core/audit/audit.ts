@@ -39,6 +39,8 @@ export const SUBJECT_OF: Record<AuditAction, SubjectKind> = {
   links_ended: 'clip',
   album_links_created: 'album',
   album_links_ended: 'album',
+  album_changed: 'album',
+  album_deleted: 'album',
   dead_letter_retried: 'dead_letter',
   dead_letter_deleted: 'dead_letter',
   files_repaired: 'storage',

@@ -104,7 +104,8 @@ export function readFlag(param: string, text: string): boolean {
   throw invalidField(param, 'must be true or false')
 }
 
-function cleanTitle(text: string): string | null {
+/** Null for an empty title. Throws invalid_field. */
+export function cleanTitle(text: string): string | null {
   const title = oneLine(text)
   if (lengthOf(title) > MAX_TITLE) throw invalidField('title', `must be at most ${MAX_TITLE} characters`)
   return title || null

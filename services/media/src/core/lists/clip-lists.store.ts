@@ -10,6 +10,8 @@ export interface ClipFilter {
   tokenId: string | null | undefined
   /** Made by `tagKey`. */
   tagKey: string | undefined
+  /** Album in which the clips are; `searchClips` alone knows it. */
+  albumId?: string | undefined
   state: SourceState | undefined
   nsfw: boolean | undefined
   visibility: Visibility | undefined
@@ -81,7 +83,8 @@ export async function listClipsById(db: Kysely<DB>, ids: readonly string[], now:
   return ids.flatMap((id) => byId.get(id) ?? [])
 }
 
-const selectWithFiles = (db: Kysely<DB>, now: Date) =>
+/** Selects clips that are neither deleted nor expired, with their files. */
+export const selectWithFiles = (db: Kysely<DB>, now: Date) =>
   selectClips(db)
     .select((column) =>
       jsonArrayFrom(

@@ -4,7 +4,7 @@ import type { Sort } from './search/position.ts'
 
 /** Parameters of GET /media that name a list, and a page of it. */
 export interface ListQuery
-  extends Partial<Record<'q' | 'from' | 'to' | 'tag' | 'nsfw' | 'token' | 'cursor', string | undefined>> {
+  extends Partial<Record<'q' | 'from' | 'to' | 'tag' | 'album' | 'nsfw' | 'token' | 'cursor', string | undefined>> {
   sort?: Sort
   order?: Direction
   state?: SourceState

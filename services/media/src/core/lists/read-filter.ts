@@ -1,6 +1,7 @@
 import { isUuid } from '../../db/uuid.ts'
 import { apiError } from '../../errors.ts'
 import { invalidField, oneLine, tagKey } from '../clips/clip-fields.ts'
+import { isClipId } from '../clips/clip-id.ts'
 import { allows } from '../tokens/scopes.ts'
 import type { ApiToken } from '../tokens/tokens.store.ts'
 import type { ClipFilter } from './clip-lists.store.ts'
@@ -8,13 +9,14 @@ import type { ListQuery } from './list-query.ts'
 
 /** Reads the clips that parameters name. Throws invalid_field and insufficient_scope. */
 export function readFilter(
-  { tag, state, nsfw, visibility, token, from, to }: ListQuery,
+  { tag, album, state, nsfw, visibility, token, from, to }: ListQuery,
   caller: ApiToken,
   now: Date,
 ): ClipFilter {
   const filter = {
     tokenId: ownerOf(caller, token),
     tagKey: tag === undefined ? undefined : tagKey(oneLine(tag)),
+    albumId: album,
     state,
     nsfw: nsfw === undefined ? undefined : nsfw === 'true',
     visibility,
@@ -22,6 +24,7 @@ export function readFilter(
     to: readTime('to', to),
     now,
   }
+  if (album !== undefined && !isClipId(album)) throw invalidField('album', 'must be the id of an album')
   if (filter.from && filter.to && filter.from >= filter.to) throw invalidField('to', 'must be later than from')
   return filter
 }

@@ -51,7 +51,7 @@ async function readList(
   const words = q === undefined ? [] : await readWords(db, q)
   const page = { search: { ...filter, words }, sort, order, after, limit }
   const isIndexed = filter.visibility === undefined || (typeof filter.tokenId === 'string' && others.tag === undefined)
-  const isWalk = q === undefined && sort === 'created' && isIndexed
+  const isWalk = q === undefined && sort === 'created' && isIndexed && filter.albumId === undefined
   const { clips, next } = await (isWalk ? listByCreation(db, page) : search(db, page))
   return { clips, nextCursor: next ? writePosition(next, list) : null }
 }

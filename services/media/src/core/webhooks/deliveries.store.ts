@@ -39,18 +39,26 @@ export async function findListeners(
 }
 
 /** Enabled webhooks of admins for an event. */
-export async function findAdminListeners(trx: Transaction<DB>, event: WebhookEvent, now: Date): Promise<Listener[]> {
-  return trx
+export const findAdminListeners = (trx: Transaction<DB>, event: WebhookEvent, now: Date): Promise<Listener[]> =>
+  selectListeners(trx, event, now).where('api_tokens.scopes', '@>', sql<Scope[]>`array['admin']`).execute()
+
+/** Enabled webhooks of a token for an event that is of no clip. */
+export const findTokenListeners = (
+  trx: Transaction<DB>,
+  tokenId: string,
+  event: WebhookEvent,
+  now: Date,
+): Promise<Listener[]> => selectListeners(trx, event, now).where('webhooks.token_id', '=', tokenId).execute()
+
+const selectListeners = (trx: Transaction<DB>, event: WebhookEvent, now: Date) =>
+  trx
     .selectFrom('webhooks')
     .innerJoin('api_tokens', 'api_tokens.id', 'webhooks.token_id')
     .select(['webhooks.id as webhookId', 'webhooks.token_id as owner'])
     .where('webhooks.disabled_at', 'is', null)
     .where('webhooks.events', '@>', sql<WebhookEvent[]>`array[${event}::text]`)
-    .where('api_tokens.scopes', '@>', sql<Scope[]>`array['admin']`)
     .where(isLive(now))
     .forKeyShare('webhooks')
-    .execute()
-}
 
 export async function insertDeliveries(
   trx: Transaction<DB>,

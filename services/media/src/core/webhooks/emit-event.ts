@@ -1,15 +1,22 @@
-// Events of clips. They are written in the transaction of the change, so that an event is sent if and only if the
-// change happened. Delivery: deliver-webhook.ts.
+// Events of clips and albums. They are written in the transaction of the change, so that an event is sent if and only
+// if the change happened. Delivery: deliver-webhook.ts.
 import { batchesOf } from '@services/common/concurrency/chunks'
 import { jsonb } from '@services/common/database/pool'
 import { BATCH } from '@services/common/housekeeping/delete-in-batches'
 import type { Transaction } from 'kysely'
-import type { AdminEvent, ClipEvent, DB, WebhookEvent } from '../../db/tables.ts'
+import type { AdminEvent, AlbumEvent, ClipEvent, DB, WebhookEvent } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { errorCatalogue } from '../../errors.ts'
 import { toResult } from '../clip-views/clip-result.ts'
 import type { Clip } from '../clips/clips.store.ts'
-import { findAdminListeners, findListeners, insertDeliveries, type Listener } from './deliveries.store.ts'
+
+import {
+  findAdminListeners,
+  findListeners,
+  findTokenListeners,
+  insertDeliveries,
+  type Listener,
+} from './deliveries.store.ts'
 import { sendJobs, TRY_FOR_MS } from './webhook-queue.ts'
 
 /** Commands have no queue; housekeeping finds their deliveries within minutes. */
@@ -43,6 +50,24 @@ export async function emitToAdmins(
   const listeners = await findAdminListeners(trx, event, deps.now())
   const events = listeners.flatMap((listener) => clips.map((data) => ({ ...listener, data })))
   await queueDeliveries(deps, trx, event, events)
+}
+
+/** Writes deliveries for an album of a token; `describeIt` is called if there is a webhook. */
+export async function emitAlbumEvent(
+  deps: EmitDeps,
+  trx: Transaction<DB>,
+  event: AlbumEvent,
+  { tokenId, describeIt }: { tokenId: string; describeIt: () => Promise<object | undefined> },
+): Promise<void> {
+  const listeners = await findTokenListeners(trx, tokenId, event, deps.now())
+  const data = listeners.length > 0 ? await describeIt() : undefined
+  if (data)
+    await queueDeliveries(
+      deps,
+      trx,
+      event,
+      listeners.map((listener) => ({ ...listener, data })),
+    )
 }
 
 async function queueDeliveries(

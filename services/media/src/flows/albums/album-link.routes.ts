@@ -3,10 +3,10 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { albumUrls } from '../../core/albums/album-view.ts'
-import { type Album, findAlbum, setAlbumSalt } from '../../core/albums/albums.store.ts'
+import { type Album, setAlbumSalt } from '../../core/albums/albums.store.ts'
+import { findOwnAlbum } from '../../core/albums/own-album.ts'
 import { type Act, auditAdmin } from '../../core/audit/audit.ts'
 import { createLink, linkExpiry, makeLinkSalt, readLinkSeconds } from '../../core/clip-access/share-links.ts'
-import { allows } from '../../core/tokens/scopes.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { addTokenRoutes, adminOf, tokenOf } from '../../http/authenticate.ts'
@@ -28,11 +28,7 @@ export const albumLinkRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async 
   const { encryptionKey, site } = deps.config
   const lasting = { expiresAt: null }
 
-  async function findOwn(request: FastifyRequest<WithId>): Promise<Album> {
-    const [album, token] = [await findAlbum(deps.db, request.params.id), tokenOf(request)]
-    if (!album || !(album.tokenId === token.id || allows(token, 'admin'))) throw apiError('not_found')
-    return album
-  }
+  const findOwn = (request: FastifyRequest<WithId>) => findOwnAlbum(deps.db, tokenOf(request), request.params.id)
 
   /** Throws not_found for an album that was deleted meanwhile. */
   async function setSalt(

@@ -37,6 +37,7 @@ const Query = Type.Object({
   ),
   to: Type.Optional(Type.String({ description: 'Time before which the clip was added.' })),
   tag: Type.Optional(Type.String({ description: 'Case is ignored.' })),
+  album: Type.Optional(Type.String({ description: 'Id of an album in which the clips are.' })),
   state: Type.Optional(Type.Union([Type.Literal('processing'), Type.Literal('ready'), Type.Literal('failed')])),
   nsfw: Type.Optional(
     Type.Union([Type.Literal('true'), Type.Literal('false')], inDocument({ anyOf: undefined, type: 'boolean' })),
@@ -71,8 +72,9 @@ export const listRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
       })
       const { site } = deps.config
       if (nextCursor) {
-        const { limit, q, sort, order, from, to, tag, state, nsfw, visibility, token } = query
-        const next = { limit, q, sort, order, from, to, tag, state, nsfw, visibility, token, cursor: nextCursor }
+        const { limit, q, sort, order, from, to, tag, album, state, nsfw, visibility, token } = query
+        const list = { limit, q, sort, order, from, to, tag, album, state, nsfw, visibility, token }
+        const next = { ...list, cursor: nextCursor }
         reply.header('link', linkToNext(site.baseUrl, '/media', next))
       }
       return {

@@ -14,6 +14,7 @@ export interface ImportInput {
   fields: ClipFields
   access?: AccessChanges
   edit?: Edit | undefined
+  album?: string | undefined
   /** True for fields that the caller set. */
   given: { nsfw: boolean }
   tokenId: string
@@ -41,7 +42,7 @@ export async function importClip(deps: Deps, input: ImportInput): Promise<Accept
 }
 
 async function receiveAndAccept(deps: Deps, input: ImportInput): Promise<AcceptedClip> {
-  const { url, fields, access, edit, given, tokenId, startedAt, clientGone, alongside, mp4First } = input
+  const { url, fields, access, edit, album, given, tokenId, startedAt, clientGone, alongside, mp4First } = input
   const { maxBytes } = deps.config.source
   const signal = AbortSignal.any([deps.forceStop, clientGone])
   const path = deps.work.newPath()
@@ -60,6 +61,7 @@ async function receiveAndAccept(deps: Deps, input: ImportInput): Promise<Accepte
       fields: about ? fillFields(fields, given, about) : fields,
       edit: edit && missingSeconds !== undefined ? { ...edit, missingSeconds } : edit,
       ...(access && { access }),
+      album,
       tokenId,
       origin: { kind: 'import', url },
       signal,

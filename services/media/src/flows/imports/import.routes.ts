@@ -6,6 +6,8 @@ import { endSlowBody } from '@services/common/http/request-hooks'
 import { inDocument } from '@services/common/http/route-schema'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Static, Type } from 'typebox'
+import { cleanAlbumId } from '../../core/albums/album-fields.ts'
+import { refuseAlbum } from '../../core/albums/new-clip.ts'
 import { type AccessRules, accessRulesOf, cleanNewAccess } from '../../core/clips/access.ts'
 import { cleanFields, cleanUrl, MAX_TAG_TEXTS, type RawFields } from '../../core/clips/clip-fields.ts'
 import { cleanEdit } from '../../core/edits/edit.ts'
@@ -17,7 +19,7 @@ import { answerAttempt, parsePreference } from '../../http/answer-clip.ts'
 import { requireToken, tokenOf } from '../../http/authenticate.ts'
 import { clientGone } from '../../http/client-gone.ts'
 import { addedAnswers } from '../../http/clip-details.ts'
-import { type AddedFields, ClipFormFields, readFormFields } from '../../http/form-fields.ts'
+import { type AddedFields, ALBUM_FIELD, ClipFormFields, readFormFields } from '../../http/form-fields.ts'
 import { keyedRequest } from '../../http/idempotency-key.ts'
 import { refuseEarly } from '../../http/refuse-early.ts'
 import { AccessFields, AddHeaders, AddQuery, AttributionInput, EditFields, tokenRoute } from '../../http/shapes.ts'
@@ -42,6 +44,7 @@ const importFields = {
   tags: Type.Optional(Type.Array(Type.String(), { maxItems: MAX_TAG_TEXTS, ...documentNull('array') })),
   nsfw: Type.Optional(Type.Boolean(documentNull('boolean'))),
   attribution: Type.Optional(Type.Object(AttributionInput.properties, documentNull('object'))),
+  album: Type.Optional(Type.String({ description: ALBUM_FIELD, ...documentNull('string') })),
   ...AccessFields,
   ...EditFields,
 }
@@ -123,13 +126,20 @@ export const importRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
 type RequestedImport = AddedFields & Pick<ImportInput, 'url' | 'given'>
 
 function readJson(
-  { source, title, tags, nsfw, attribution, ...raw }: Static<ReturnType<typeof importBody>>,
+  { source, title, tags, nsfw, attribution, album, ...raw }: Static<ReturnType<typeof importBody>>,
   rules: AccessRules,
 ): RequestedImport {
   const url = cleanUrl('source', source)
   const fields = cleanFields({ title, tags, nsfw, attribution } as RawFields, 'attribution.')
-  const edit = cleanEdit(raw)
-  return { url, fields, access: cleanNewAccess(raw, rules), edit, given: { nsfw: nsfw !== undefined } }
+  const access = cleanNewAccess(raw, rules)
+  return {
+    url,
+    fields,
+    access,
+    edit: cleanEdit(raw),
+    album: cleanAlbumId(album ?? '', rules),
+    given: { nsfw: nsfw !== undefined },
+  }
 }
 
 function readForm({ source, fields: texts }: ImportForm, rules: AccessRules): RequestedImport {
@@ -149,6 +159,7 @@ async function addImport(deps: Deps, request: FastifyRequest, reply: FastifyRepl
     await refuseEarly(deps, request, reply, { atLeastBytes: 1 })
     const { mp4First } = parsePreference(request.headers.prefer)
     const caller = { tokenId: tokenOf(request).id, startedAt, clientGone: gone, mp4First }
+    await refuseAlbum(deps.db, { ...input, ...caller })
     return importClip(deps, { ...input, ...caller, alongside: attempt.record })
   }
   const clip = attempt.known ?? (await attempt.settle(accept()))

@@ -19,6 +19,8 @@ interface Destination {
   path: string
   maxBytes: number
   signal: AbortSignal
+  /** Refuses the file for the fields in front of it. */
+  beforeFile: (fields: readonly FormField[]) => Promise<void>
 }
 
 /** Most bytes of boundaries, headers and fields. A Content-Length beyond it is refused before reading. */
@@ -36,14 +38,14 @@ const LIMITS = { fields: 60, files: 5, parts: 65, fieldSize: 64 * 1024, fieldNam
 export async function receiveForm(
   { config, work, forceStop, timeLimits }: Pick<Deps, 'config' | 'work' | 'forceStop' | 'timeLimits'>,
   request: FastifyRequest,
-  { path, clientGone }: { path: string; clientGone: AbortSignal },
+  { path, clientGone, beforeFile }: Pick<Destination, 'path' | 'beforeFile'> & { clientGone: AbortSignal },
 ): Promise<Required<Form>> {
   const { maxBytes } = config.source
   const mostBytes = Math.min(maxBytes, Number(request.headers['content-length'] ?? maxBytes))
   // The parser does not notice the end of a connection, by the client or by our HTTP parser.
   const signal = AbortSignal.any([forceStop, clientGone])
   const { file, fields } = await work.withSpace(mostBytes, () =>
-    readParts(request, { path, maxBytes, signal, timeLimits }),
+    readParts(request, { path, maxBytes, signal, beforeFile, timeLimits }),
   )
   if (!file) throw apiError('missing_file', { details: { param: 'file' } })
   if (file.bytes === 0) throw emptyFile()
@@ -52,7 +54,7 @@ export async function receiveForm(
 
 async function readParts(
   request: FastifyRequest,
-  { path, maxBytes, signal, timeLimits }: Destination & { timeLimits: TimeLimits },
+  { path, maxBytes, signal, beforeFile, timeLimits }: Destination & { timeLimits: TimeLimits },
 ): Promise<Form> {
   const form: Form = { fields: [] }
   // It may have aborted before this function listens.
@@ -78,7 +80,7 @@ async function readParts(
     // No `for await`: it could not be left while it waits for the next part.
     const nextPart = () => Promise.race([parts.next(), stopped])
     for (let next = await nextPart(); !next.done; next = await nextPart()) {
-      await receivePart(form, next.value, { path, maxBytes, signal: stop })
+      await receivePart(form, next.value, { path, maxBytes, signal: stop, beforeFile })
     }
     return form
   } catch (error) {
@@ -98,7 +100,7 @@ export const emptyFile = () => apiError('missing_file', { message: 'The file is 
 export const fileTooLarge = (maxBytes: number) =>
   apiError('file_too_large', { details: { param: 'file', limit: maxBytes } })
 
-async function receivePart(form: Form, part: Multipart, { path, maxBytes, signal }: Destination) {
+async function receivePart(form: Form, part: Multipart, { path, maxBytes, signal, beforeFile }: Destination) {
   if (part.type === 'field') {
     form.fields.push(toField(part))
   } else if (part.fieldname !== 'file') {
@@ -106,6 +108,7 @@ async function receivePart(form: Form, part: Multipart, { path, maxBytes, signal
   } else if (form.file) {
     throw apiError('invalid_request', { message: 'Only one file at a time.', details: { param: 'file' } })
   } else {
+    await beforeFile(form.fields)
     const limit = { maxBytes, refuse: () => fileTooLarge(maxBytes) }
     form.file = await writeMeasured(path, part.file, { limit, signal })
   }

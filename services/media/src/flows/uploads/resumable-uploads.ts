@@ -63,7 +63,10 @@ export async function finishUpload(
   {
     fieldsOf,
     mp4First,
-  }: { fieldsOf: (metadata: string) => Promise<Pick<NewClipInput, 'fields' | 'access' | 'edit'>>; mp4First: boolean },
+  }: {
+    fieldsOf: (metadata: string) => Promise<Pick<NewClipInput, 'fields' | 'access' | 'edit' | 'album'>>
+    mp4First: boolean
+  },
 ): Promise<Clip> {
   return deps.mutex.run(`upload ${id}`, async () => {
     const upload = await findUpload(deps.db, id)
@@ -92,7 +95,7 @@ export const moreThanAnnounced = () =>
 async function accept(
   deps: Deps,
   { id, token_id: tokenId }: ResumableUpload,
-  input: Pick<NewClipInput, 'file' | 'fields' | 'access' | 'edit' | 'mp4First'>,
+  input: Pick<NewClipInput, 'file' | 'fields' | 'access' | 'edit' | 'album' | 'mp4First'>,
 ): Promise<Clip> {
   const alongside = async (trx: Transaction<DB>, clip: Clip) => {
     if (!(await setUploadClip(trx, id, clip.id)) && (await findUpload(trx, id))?.clip_id) throw new FinishedElsewhere()

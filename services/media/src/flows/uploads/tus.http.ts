@@ -4,6 +4,7 @@ import { PassThrough, type Readable } from 'node:stream'
 import { ApiError } from '@services/common/errors'
 import type { Locker } from '@tus/server'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { refuseAlbum } from '../../core/albums/new-clip.ts'
 import { type Result, toResult } from '../../core/clip-views/clip-result.ts'
 import { type AccessRules, accessRulesOf } from '../../core/clips/access.ts'
 import { type Clip, findClip } from '../../core/clips/clips.store.ts'
@@ -40,7 +41,8 @@ export async function begin(deps: Flow, request: FastifyRequest, reply: FastifyR
     throw apiError('invalid_request', { message: 'Concatenation is not supported; send one upload at a time.' })
   }
   if (headers['upload-length'] === '0') throw emptyFile()
-  await readMetadata(String(headers['upload-metadata'] ?? ''), accessRulesOf(deps, tokenId))
+  const { album } = await readMetadata(String(headers['upload-metadata'] ?? ''), accessRulesOf(deps, tokenId))
+  await refuseAlbum(deps.db, { album, tokenId })
   const unfinished = await countUnfinished(deps.db, deps.limits.keyOf(request), deps.now())
   if (unfinished >= deps.config.limits.parallel * UNFINISHED_PER_PARALLEL) {
     const message = 'Too many unfinished uploads; finish or delete some.'

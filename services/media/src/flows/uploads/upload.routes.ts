@@ -6,6 +6,7 @@ import multipart from '@fastify/multipart'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import { refuseAlbum } from '../../core/albums/new-clip.ts'
 import type { Result } from '../../core/clip-views/clip-result.ts'
 import { accessRulesOf } from '../../core/clips/access.ts'
 import { allows } from '../../core/tokens/scopes.ts'
@@ -17,7 +18,7 @@ import { answerAttempt, parsePreference } from '../../http/answer-clip.ts'
 import { requireToken } from '../../http/authenticate.ts'
 import { clientGone } from '../../http/client-gone.ts'
 import { addedAnswers } from '../../http/clip-details.ts'
-import { ClipFormFields, readFormFields } from '../../http/form-fields.ts'
+import { ClipFormFields, type FormField, readAlbumField, readFormFields } from '../../http/form-fields.ts'
 import { keyedRequest, readKey } from '../../http/idempotency-key.ts'
 import { refuseEarly } from '../../http/refuse-early.ts'
 import { AddHeaders, AddQuery, uploadRoute } from '../../http/shapes.ts'
@@ -83,10 +84,15 @@ async function addUpload(deps: Deps, request: FastifyRequest, reply: FastifyRepl
   const gone = clientGone(reply)
   const path = deps.work.newPath()
   try {
-    const { file, fields: texts } = await receiveForm(deps, request, { path, clientGone: gone })
-    countBytesIn('upload', file.bytes)
     const tokenId = request.apiToken?.id ?? null
-    const described = readFormFields(texts, accessRulesOf(deps, tokenId))
+    const rules = accessRulesOf(deps, tokenId)
+    const beforeFile = async (fields: readonly FormField[]) => {
+      // The clip of a key may exist already.
+      if (readKey(request) === undefined) await refuseAlbum(deps.db, { album: readAlbumField(fields, rules), tokenId })
+    }
+    const { file, fields: texts } = await receiveForm(deps, request, { path, clientGone: gone, beforeFile })
+    countBytesIn('upload', file.bytes)
+    const described = readFormFields(texts, rules)
     const { mp4First, ...preference } = parsePreference(request.headers.prefer)
     // A token without the scope delete gets no delete link.
     const deleteLink = preference.deleteLink && (!request.apiToken || allows(request.apiToken, 'delete'))

@@ -1,5 +1,5 @@
 // /webhooks: a token's webhooks and the log of deliveries (https://www.standardwebhooks.com). A webhook belongs to one
-// token and gets only the events of its clips. Tests: test/webhooks.test.ts.
+// token and gets only the events of its clips and albums. Tests: test/webhooks.test.ts.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { ApiError } from '@services/common/errors'
 import { isSecret, makeSecret } from '@services/common/webhooks/webhook-secret'
@@ -10,7 +10,7 @@ import { replayDelivery } from '../../core/webhooks/deliver-webhook.ts'
 import { listDeliveries } from '../../core/webhooks/deliveries.store.ts'
 import { sealSecret } from '../../core/webhooks/webhook-secret.ts'
 import { deleteWebhook, hasWebhook, insertWebhook, listWebhooks } from '../../core/webhooks/webhooks.store.ts'
-import { ADMIN_EVENTS, CLIP_EVENTS, WEBHOOK_EVENTS } from '../../db/tables.ts'
+import { ADMIN_EVENTS, ALBUM_EVENTS, CLIP_EVENTS, WEBHOOK_EVENTS } from '../../db/tables.ts'
 import { isUuid } from '../../db/uuid.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
@@ -20,6 +20,8 @@ import { answers, counted, errorResponses, orNull, Time, tokenRoute } from '../.
 
 /** Each event is sent to all of them. */
 const MAX_WEBHOOKS = 10
+
+const OWN_EVENTS = [...CLIP_EVENTS, ...ALBUM_EVENTS]
 
 const EventShape = Type.Enum(WEBHOOK_EVENTS, { title: 'WebhookEvent' })
 const webhookMembers = {
@@ -73,7 +75,7 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
           ...tokenRoute(
             'webhooks',
             'createWebhook',
-            'Registers an address for events of your clips; shows its secret once',
+            'Registers an address for events of your clips and albums; shows its secret once',
           ),
           body: CreateBody,
           response: answers(201, NewWebhookShape, [400, 401, 403, 408, 413, 415, 422, 429]),
@@ -81,7 +83,7 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
       },
       async (request, reply) => {
         const isAdmin = allows(tokenOf(request), 'admin')
-        const { events = isAdmin ? WEBHOOK_EVENTS : CLIP_EVENTS, secret = makeSecret() } = request.body
+        const { events = isAdmin ? WEBHOOK_EVENTS : OWN_EVENTS, secret = makeSecret() } = request.body
         if (!isAdmin && events.some((event) => ADMIN_EVENTS.some((known) => known === event))) {
           throw invalidField('events', 'may name reports and hidden clips with the scope admin alone')
         }

@@ -4,6 +4,7 @@
 import { randomInt } from 'node:crypto'
 import { resultOf } from '@services/common/telemetry/instruments'
 import type { Transaction } from 'kysely'
+import { joinAlbum, refuseAlbum } from '../../core/albums/new-clip.ts'
 import { type AccessChanges, applyAccess } from '../../core/clips/access.ts'
 import type { ClipFields } from '../../core/clips/clip-fields.ts'
 import { makeClipId } from '../../core/clips/clip-id.ts'
@@ -42,6 +43,8 @@ export interface NewClipInput {
   fields: ClipFields
   access?: AccessChanges
   edit?: Edit | undefined
+  /** Album of the token that the clip joins. */
+  album?: string | undefined
   tokenId: string | null
   /** `pieces`: sent by the tus protocol. */
   origin: { kind: 'upload'; pieces?: boolean } | { kind: 'import'; url: string }
@@ -68,6 +71,7 @@ async function acceptInTurn(deps: Deps, input: NewClipInput): Promise<AcceptedCl
   signal?.throwIfAborted()
   await refuseBlocked(deps.db, file.sha256)
   refuseCaption(deps, edit)
+  await refuseAlbum(deps.db, input)
   // The probe decides what an edit changes, and so its key.
   const shared = edit ? undefined : await shareKnown(deps, file.sha256, input)
   if (shared) return shared
@@ -122,6 +126,7 @@ async function shareSource(deps: Deps, known: SourceRow, input: NewClipInput): P
     if (!source) return undefined
     const clip = await addClip(deps, trx, source, input)
     await takeBytes(deps, trx, input, source.rendition_bytes)
+    await joinAlbum(deps, trx, { ...input, clipId: clip.id })
     await prioritise(deps, trx, source, input)
     return clip
   })
@@ -144,23 +149,27 @@ async function queueSource(
     const inserted = await insertSource(trx, newSource)
     if (inserted) {
       const job = { sourceId: inserted.id, way: wayOf(input), ...(input.mp4First && { mp4First: true }) }
+      const clip = await addClip(deps, trx, inserted, input)
       const last = async () => {
         const limits = await takeBytes(deps, trx, input, 0)
+        await joinAlbum(deps, trx, { ...input, clipId: clip.id })
         // After the allowance, which makes the token's other clips wait for this transaction.
         await refuseWhenBusy({ ...deps, db: trx }, tokenId, limits, 1)
         await deps.queue.send(trx, TRANSCODE_QUEUE.name, job satisfies TranscodeJob, clipTurn(tokenId, info))
       }
-      return { references: [original], last, result: await addClip(deps, trx, inserted, input) }
+      return { references: [original], last, result: clip }
     }
     const winner = await findSourceByContent(trx, key)
     const source = winner && (await attachToSource(trx, winner.id))
     if (!source) throw apiError('busy', { retryAfterSeconds: 1 })
     isShared = true
+    const clip = await addClip(deps, trx, source, input)
     const last = async () => {
       await takeBytes(deps, trx, input, source.rendition_bytes)
+      await joinAlbum(deps, trx, { ...input, clipId: clip.id })
       await prioritise(deps, trx, source, input)
     }
-    return { references: [], last, result: await addClip(deps, trx, source, input) }
+    return { references: [], last, result: clip }
   })
   if (isShared) countClip(wayOf(input), 'shared')
   return accepted

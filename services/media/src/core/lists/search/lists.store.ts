@@ -17,6 +17,8 @@ export type ClipList =
   | { of: 'tag'; tagKey: string }
   /** Clips of a token, or of none. */
   | { of: 'visibility'; visibility: Visibility }
+  /** 500 clips at most. */
+  | { of: 'album'; albumId: string }
   | { of: 'words'; words: readonly string[] }
   /** Read whole and sorted. */
   | { of: 'prefix'; prefix: string }
@@ -38,6 +40,10 @@ export function selectList(list: ClipList, part: Part): Fragment {
       return selectPart('clip_tags', sql`tag_key = ${list.tagKey}`, part)
     case 'visibility':
       return selectPart('clips', hasVisibility(list.visibility), part)
+    case 'album': {
+      const ofAlbum = sql`select clip_id from ${sql.table('album_items')} where album_id = ${list.albumId}`
+      return selectPart('clips', sql`deleted_at is null and id in (${ofAlbum})`, part)
+    }
     case 'words':
       return merge(
         list.words.map((word) => selectPart('clip_words', sql`word = ${word}`, part)),

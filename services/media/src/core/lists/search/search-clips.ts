@@ -72,7 +72,12 @@ async function chooseList(
 }
 
 /** Lists that have all matches, those first that are likely to be short. */
-async function candidates(db: Kysely<DB>, { tokenId, words, tagKey, visibility }: Search): Promise<ClipList[]> {
+async function candidates(
+  db: Kysely<DB>,
+  { tokenId, words, tagKey, albumId, visibility }: Search,
+): Promise<ClipList[]> {
+  // The one list that keeps to the album, and always short.
+  if (albumId !== undefined) return [{ of: 'album', albumId }]
   const lists: ClipList[] = words
     .slice(0, -1)
     .toSorted((one, other) => other.length - one.length)
