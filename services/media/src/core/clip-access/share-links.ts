@@ -85,10 +85,10 @@ export function createLink(
 ): Link {
   const expires = String(Math.floor(expiresAt.getTime() / 1000))
   const ofAlbum = key.albumId === undefined ? '' : `a=${key.albumId}&`
+  const sign = signerOf(encryptionKey, key)
   return {
     expiresAt,
-    queryOf: (target) =>
-      leadsTo(own, target) ? `?${ofAlbum}e=${expires}&s=${sign(encryptionKey, key, target, expires)}` : undefined,
+    queryOf: (target) => (leadsTo(own, target) ? `?${ofAlbum}e=${expires}&s=${sign(target, expires)}` : undefined),
   }
 }
 
@@ -112,7 +112,7 @@ export function readLink(
 ): Link | undefined {
   const { e: expires, s: presented } = query
   if (typeof expires !== 'string' || typeof presented !== 'string' || !/^\d{1,12}$/.test(expires)) return undefined
-  const expected = Buffer.from(sign(encryptionKey, key, target, expires))
+  const expected = Buffer.from(signerOf(encryptionKey, key)(target, expires))
   const given = Buffer.from(presented)
   const isValid = given.length === expected.length && timingSafeEqual(given, expected) && key.linkSalt !== null
   const expiresAt = new Date(Number(expires) * 1000)
@@ -123,11 +123,14 @@ export function readLink(
 /** Signs for an unknown salt as well, so that the time does not reveal whether links exist. */
 const NO_SALT = Buffer.alloc(SALT_BYTES)
 
-function sign(encryptionKey = '', { id, linkSalt, albumId }: LinkKey, target: LinkTarget, expires: string): string {
+/** Derives the key once: a page of an album signs hundreds of addresses. */
+function signerOf(encryptionKey = '', { id, linkSalt, albumId }: LinkKey) {
   const subject = albumId === undefined ? id : `${albumId}/${id}`
   const key = createHmac('sha256', encryptionKey)
     .update(linkSalt ?? NO_SALT)
     .digest()
-  const signature = createHmac('sha256', key).update(`${subject}/${target}/${expires}`).digest('base64url')
-  return signature.slice(0, SIGNATURE_CHARACTERS)
+  return (target: LinkTarget, expires: string): string => {
+    const signature = createHmac('sha256', key).update(`${subject}/${target}/${expires}`).digest('base64url')
+    return signature.slice(0, SIGNATURE_CHARACTERS)
+  }
 }

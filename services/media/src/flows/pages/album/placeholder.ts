@@ -4,12 +4,27 @@ import { thumbHashToRGBA } from 'thumbhash'
 const EDGE = 8
 const HEADER = 54
 
+/** Pictures made before, by hash: making those of a page costs as much as all the rest of it. */
+const known = new Map<string, string>()
+const MAX_KNOWN = 2_000
+
 /**
  * Picture of a thumbhash as a data: URL of 350 characters, which the browser stretches; undefined for a transparent
  * clip, which would show it. As a PNG of the library it would have 5,000.
  */
 export function placeholderPicture(hash: Uint8Array): string | undefined {
   if (isTransparent(hash)) return undefined
+  const name = Buffer.from(hash).toString('latin1')
+  const found = known.get(name)
+  if (found !== undefined) return found
+  const [oldest] = known.keys()
+  if (known.size >= MAX_KNOWN && oldest !== undefined) known.delete(oldest)
+  const picture = makePicture(hash)
+  known.set(name, picture)
+  return picture
+}
+
+function makePicture(hash: Uint8Array): string {
   const { w, h, rgba } = thumbHashToRGBA(hash)
   const bitmap = Buffer.alloc(HEADER + EDGE * EDGE * 3)
   bitmap.write('BM')
