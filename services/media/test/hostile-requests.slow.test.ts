@@ -119,6 +119,11 @@ async function makeReady({ path }: Endpoint): Promise<void> {
     )
     delivery = (await pool.query(find, [clip])).rows[0]
   }
+  if (/^\/(a|albums)\//.test(path)) {
+    const insert = `insert into albums (id, token_id, title, visibility, created_at, updated_at)
+      select id, token_id, 'Trip', 'public', now(), now() from clips where id = $1 on conflict do nothing`
+    await pool.query(insert, [clip])
+  }
   const report = randomUUID()
   if (path === '/reports/{id}') {
     const insert = "insert into reports (id, clip_id, reason, created_at) values ($1, $2, 'spam', now())"
