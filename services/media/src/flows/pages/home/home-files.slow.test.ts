@@ -184,6 +184,31 @@ describe('several files', { tags: 'chromium' }, () => {
     expect(limits).toBe(3)
   })
 
+  test('addresses that are pasted are rows, and a refused token is reported at its field and sends no others', async () => {
+    const context = await browser.newContext()
+    onTestFinished(() => context.close())
+    const page = await context.newPage()
+    let calls = 0
+    page.on('request', (request) => {
+      if (request.url().endsWith('/media/import')) calls++
+    })
+    await page.goto(base)
+    await page.fill('#token', 'mh_wrong')
+    const addresses = [1, 2, 3, 4, 5].map((each) => `https://example.com/${each}.gif`)
+    await page.evaluate(`{
+      const clipboardData = new DataTransfer()
+      clipboardData.setData('text/plain', ${JSON.stringify(['Clips:', ...addresses].join('\n'))})
+      document.body.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true }))
+    }`)
+    expect(await page.$$eval('#rows .name', (names) => names.map(({ textContent }) => textContent))).toEqual(addresses)
+    await page.click('#send')
+    await expect.poll(() => states(page)).toEqual(addresses.map(() => 'refused'))
+    expect([await page.textContent('#token-error'), calls]).toEqual([expect.stringContaining('unknown'), 3])
+    await page.fill('#token', (await service.newToken({ scopes: ['read'] })).token)
+    await page.click('#retry-all')
+    await expect.poll(() => page.textContent('#token-error')).toBe('This token may not add clips.')
+  })
+
   test('the file of an earlier clip is taken for a new one, and nothing else that an address names', async () => {
     const { page } = await openPage()
     const [file] = await newGifs(1)
