@@ -1,7 +1,7 @@
 import { type Html, html } from '@services/common/html'
 import { notice } from '@services/common/pages/notices'
 import { SORTS } from '../../../core/lists/search/position.ts'
-import type { TokenUsage } from '../../../core/tokens/usage.store.ts'
+import type { OwnUsage } from '../../../core/tokens/own-usage.ts'
 import { libraryWords } from '../../../words/library.ts'
 import { type Filter, type Filters, pathOf, STATES, VISIBILITIES } from './address.ts'
 import { card, type Setting } from './card.ts'
@@ -15,8 +15,7 @@ export interface Library {
   nextCursor: string | null
   /** Clips of the most used tags. */
   tags: readonly { tag: string; count: number }[]
-  usage: TokenUsage
-  limits: { quotaBytes: number | undefined; dailyBytes: number | undefined }
+  usage: OwnUsage
   /** Rights of the token. */
   may: { write: boolean; delete: boolean }
   /** Sentence why the search of the address could not be done. */
@@ -64,18 +63,18 @@ function nothingYet(library: Library, setting: Setting): Html {
 }
 
 /** Bytes of the quota, clips, and what was added today. */
-function numbers({ usage, limits }: Library, { language, formats }: Setting): Html {
+function numbers({ usage }: Library, { language, formats }: Setting): Html {
   const words = libraryWords[language]
   const { stored, today } = usage
-  const of = (used: number, limit: number | undefined) =>
-    limit === undefined ? formats.bytes(used) : `${formats.bytes(used)} ${words.of} ${formats.bytes(limit)}`
-  const meter = (used: number, limit: number | undefined, label: string) =>
-    limit !== undefined &&
+  const of = (used: number, limit: number | null) =>
+    limit === null ? formats.bytes(used) : `${formats.bytes(used)} ${words.of} ${formats.bytes(limit)}`
+  const meter = (used: number, limit: number | null, label: string) =>
+    limit !== null &&
     html`<meter min="0" max="${limit}" high="${0.9 * limit}" value="${Math.min(used, limit)}" aria-label="${label}">${formats.percent(used / limit)}</meter>`
   return html`<dl class="numbers">
 <div><dt>${words.clips}</dt><dd>${formats.number(stored.clips)}</dd></div>
-<div><dt>${words.storage}</dt><dd>${of(stored.bytes, limits.quotaBytes)}${meter(stored.bytes, limits.quotaBytes, words.storage)}</dd></div>
-<div><dt>${words.today}</dt><dd>${formats.number(today.clips)} ${today.clips === 1 ? words.clip : words.clips}, ${of(today.bytes, limits.dailyBytes)}${meter(today.bytes, limits.dailyBytes, words.today)}</dd></div>
+<div><dt>${words.storage}</dt><dd>${of(stored.bytes, stored.limit_bytes)}${meter(stored.bytes, stored.limit_bytes, words.storage)}</dd></div>
+<div><dt>${words.today}</dt><dd>${formats.number(today.clips)} ${today.clips === 1 ? words.clip : words.clips}, ${of(today.bytes, today.limit_bytes)}${meter(today.bytes, today.limit_bytes, words.today)}</dd></div>
 </dl>`
 }
 

@@ -11,10 +11,11 @@ import { listFiles } from '../../../core/clips/renditions.store.ts'
 import { softDeleteClip } from '../../../core/lifecycle/delete-clip.ts'
 import { listClipsById } from '../../../core/lists/clip-lists.store.ts'
 import { readOwnClips } from '../../../core/lists/read-list.ts'
-import { allowancesOf } from '../../../core/tokens/allowance.ts'
+import { countTags } from '../../../core/lists/tags.store.ts'
+import { findOwnUsage } from '../../../core/tokens/own-usage.ts'
 import { allows } from '../../../core/tokens/scopes.ts'
 import type { ApiToken } from '../../../core/tokens/tokens.store.ts'
-import { dayOf, listUsage, monthBefore } from '../../../core/tokens/usage.store.ts'
+import { dayOf, monthBefore } from '../../../core/tokens/usage.store.ts'
 import { viewsOf } from '../../../core/views/find-views.ts'
 import { findDays } from '../../../core/views/views.store.ts'
 import type { Scope } from '../../../db/tables.ts'
@@ -39,6 +40,9 @@ import { type ShownClip, showClips } from './shown-clips.ts'
 /** Rows of two to eight cards. With more a page would exceed 60 KB. */
 const PER_PAGE = 40
 
+/** The most used tags, counted among the newest clips as GET /media/tags does. */
+const TAGS = { among: 10_000, limit: 30 }
+
 /** Clips that scripts, and forms without them, name at once. */
 const MOST_NAMED = 100
 
@@ -59,13 +63,16 @@ export const libraryRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
     const filters = readFilters(request.query)
     const cursor = typeof request.query.cursor === 'string' ? request.query.cursor : undefined
     const setting = settingOf(visitor)
-    const [list, usage] = await Promise.all([readPage(visitor, filters, cursor), findUsage(token.id)])
+    const [list, usage, tags] = await Promise.all([
+      readPage(visitor, filters, cursor),
+      findOwnUsage(deps, token),
+      deps.reads.current((reads) => countTags(reads, token.id, { ...TAGS, now: now() })),
+    ])
     const may = rightsOf(token)
-    const limits = allowancesOf(config.allowances, token.limits)
     return sendSignedInPage(reply, site, visitor, {
       ...{ title: libraryWords[language].title, current: '/library' },
       ...{ styles: ['library.css', 'grid.css'], scripts: ['library/library.js'] },
-      body: libraryPage({ ...list, filters, cursor, tags: [], usage, limits, may }, setting),
+      body: libraryPage({ ...list, filters, cursor, tags, usage, may }, setting),
       data: {
         ...{ words: libraryScriptWords[language], failures: failureWords[language], may, filters, token: token.id },
         isFirst: cursor === undefined,
@@ -138,12 +145,6 @@ export const libraryRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
       if (!(error instanceof ApiError) || error.code !== 'invalid_field') throw error
       return { clips: [], nextCursor: null, problem: libraryWords[language].badSearch }
     }
-  }
-
-  async function findUsage(tokenId: string) {
-    const [usage] = await deps.reads.current((reads) => listUsage(reads, tokenId, now()))
-    if (!usage) throw apiError('session_required')
-    return usage
   }
 
   /** Clips of the visitor's own token; others are left out. */

@@ -22,14 +22,14 @@ export function ownClipPage(own: OwnClip, setting: Setting): Html {
 ${stage(shown, setting)}
 ${isPlayable && clip.visibility === 'private' && notice('news', words.privateHint)}${
   isPlayable &&
-  html`<p class="actions">${view.urls.page && html`<a class="button" href="${view.urls.page}">${words.openPage}</a>`}</p>\n`
+  html`<p class="actions">${view.urls.page && html`<a class="button" href="${view.urls.page}">${words.openPage}</a>`}${may.write && html`<a class="button quiet" href="${setting.baseUrl}/#from=${encodeURIComponent(view.urls.mp4)}">${words.fromThis}</a>`}</p>\n`
 }${isPlayable && fileTable(own, setting)}${state === 'ready' && otherSizes(own, setting)}${views && viewsByDay(views, setting)}
 </div>
 <div class="half">
 ${may.write && clipForm(shown, setting)}${may.write && state === 'ready' && posterForm(shown, setting)}${
   isPlayable && clip.visibility !== 'private' && copies(shown, setting)
 }${may.write && clip.visibility === 'private' && links(setting)}
-${may.delete && html`<p class="actions end"><a class="button danger" id="delete" href="${setting.baseUrl}/library/delete?id=${clip.id}">${words.deleteClip}</a></p>\n`}</div>
+${deliveries(setting)}${may.delete && html`<p class="actions end"><a class="button danger" id="delete" href="${setting.baseUrl}/library/delete?id=${clip.id}">${words.deleteClip}</a></p>\n`}</div>
 </div>
 `
 }
@@ -66,3 +66,7 @@ function links({ language, formats }: Setting): Html {
 </section>
 `
 }
+
+/** Deliveries of webhooks, which scripts ask for when they are opened. */
+const deliveries = ({ language }: Setting): Html =>
+  html`<details class="part scripted" id="deliveries"><summary>${ownClipWords[language].deliveries}</summary><div></div></details>\n`

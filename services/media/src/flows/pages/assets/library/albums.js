@@ -2,7 +2,7 @@
 import { html } from '../lit.js'
 import { call } from '../owner/api.js'
 import { openDialog } from '../owner/dialog.js'
-import { text } from '../owner/page-data.js'
+import { data, text } from '../owner/page-data.js'
 import { toastFailure } from '../owner/toast.js'
 
 /** @typedef {{ action: 'album', album: string }} AlbumAct */
@@ -24,7 +24,7 @@ export async function chooseAlbum(count) {
 
 /** The newest, which are the likely ones. @returns {Promise<{ id: string, title: string }[]>} */
 export async function listAlbums() {
-  const { body } = await call('albums?limit=100')
+  const { body } = await call(`albums?limit=100&token=${data.token}`)
   return body.items
 }
 

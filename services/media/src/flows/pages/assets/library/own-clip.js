@@ -3,6 +3,7 @@ import { address, call } from '../owner/api.js'
 import { confirm } from '../owner/dialog.js'
 import { data, text } from '../owner/page-data.js'
 import { toast, toastFailure } from '../owner/toast.js'
+import { startDeliveries } from './clip-deliveries.js'
 import { startForm } from './clip-form.js'
 import { startLinks } from './clip-links.js'
 import { startPoster } from './clip-poster.js'
@@ -12,6 +13,7 @@ const path = `media/${data.id}`
 if (data.may.write && document.getElementById('clip')) startForm(path)
 if (data.may.write && document.getElementById('poster')) startPoster(path)
 if (document.getElementById('links')) startLinks(path)
+startDeliveries(path)
 followState()
 
 document.addEventListener('click', (event) => {

@@ -37,10 +37,16 @@ export function startPreviews(grid) {
   }
   const linkAt = (/** @type {Event} */ event) =>
     event.target instanceof Element ? event.target.closest('a[data-mp4]') : null
+  /** A resting pointer is reported again when a preview below it ends. @type {Element | null} */
+  let pointed = null
+  const point = (/** @type {Element | null} */ link) => {
+    if (link !== pointed) show(link)
+    pointed = link
+  }
   grid.addEventListener('pointerover', (event) => {
-    if (event.pointerType !== 'touch') show(linkAt(event))
+    if (event.pointerType !== 'touch') point(linkAt(event))
   })
-  grid.addEventListener('pointerleave', () => show(null))
+  grid.addEventListener('pointerleave', () => point(null))
   grid.addEventListener('focusin', (event) => show(linkAt(event)))
   grid.addEventListener('focusout', () => show(null))
   still.addEventListener('change', stop)

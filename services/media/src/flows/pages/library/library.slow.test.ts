@@ -1,0 +1,182 @@
+// The library in a browser: keyboard, selection, live states, two tabs, and faults that only a browser shows.
+import { findFreePort } from '@services/common/dev/dev-ports'
+import { accessibilityFaults } from '@services/common/testing/http/accessibility'
+import { type Browser, launchBrowser, type Page } from '@services/common/testing/http/browser'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { startTestService, type TestService } from '../../../../test/service.ts'
+import { addClips, signedIn } from './testing/library-clips.ts'
+
+describe('the library', { tags: 'chromium' }, () => {
+  let service: TestService
+  let browser: Browser
+  let base: string
+  let ids: Awaited<ReturnType<typeof addClips>>
+  let token: string
+  beforeAll(async () => {
+    const port = await findFreePort()
+    base = `http://127.0.0.1:${port}`
+    const settings = { MEDIA_PORT: String(port), MEDIA_BASE_URL: base, MEDIA_FILES_BASE_URL: base }
+    ;[service, browser] = await Promise.all([
+      startTestService({ ...settings, MEDIA_WORKERS_ENABLED: 'false', MEDIA_RATE_LIMIT_READ: '100000/1m' }),
+      launchBrowser(),
+    ])
+    ;({ token } = await service.newToken())
+    ids = await addClips(service, token)
+  })
+  afterEach(async () => {
+    for (const context of browser.contexts()) await context.close()
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await service?.close()
+  })
+
+  type Options = Parameters<Browser['newContext']>[0]
+  async function open(path: string, options: Options = {}): Promise<Page> {
+    const { cookie = '' } = await signedIn(service, token)
+    const [name = '', value = ''] = cookie.split('=')
+    const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options })
+    await context.addCookies([{ name, value, url: base, httpOnly: true, sameSite: 'Strict' }])
+    const page = await context.newPage()
+    await page.goto(base + path)
+    if (options.javaScriptEnabled !== false) await page.waitForSelector('body[data-started]')
+    return page
+  }
+  const card = (page: Page, id: string) => page.locator(`[data-id="${id}"]`)
+
+  test('and the page of a clip have no fault for axe, light, dark and German, and fit into 320 pixels', async () => {
+    const looks: Options[] = [
+      { colorScheme: 'light', viewport: { width: 320, height: 700 } },
+      { colorScheme: 'dark', locale: 'de' },
+    ]
+    for (const look of looks) {
+      const page = await open('/library?q=&state=', look)
+      for (const path of ['/library?nsfw=false', `/library/${ids.ready}`, `/library/${ids.private}`]) {
+        await page.goto(base + path)
+        await page.waitForSelector('body[data-started]')
+        if (path === '/library?nsfw=false') await card(page, ids.ready).locator('input').check()
+        expect([path, await accessibilityFaults(page)]).toEqual([path, []])
+        expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(
+          look?.viewport?.width ?? 1280,
+        )
+      }
+      await page.context().close()
+    }
+  })
+
+  test('is used by the keyboard alone: cards, choice of several, their deletion after a question', async () => {
+    const mine = await addClips(service, token)
+    const page = await open('/library?q=cat')
+    await card(page, mine.ready).locator('a').focus()
+    await page.keyboard.press('x')
+    expect(await page.getByText('1 chosen').isVisible()).toBe(true)
+    await page.keyboard.press('Escape')
+    expect(await page.getByText('1 chosen').isVisible()).toBe(false)
+    await card(page, mine.ready).locator('input').focus()
+    await page.keyboard.press('Space')
+    await page.getByRole('button', { name: 'Delete' }).focus()
+    await page.keyboard.press('Enter')
+    // The focus is on the way back.
+    await page.keyboard.press('Enter')
+    expect(await card(page, mine.ready).isVisible()).toBe(true)
+    await page.getByRole('button', { name: 'Delete' }).focus()
+    await page.keyboard.press('Enter')
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    await card(page, mine.ready).waitFor({ state: 'detached' })
+    expect((await service.get(`/gif/${mine.ready}`)).status).toBe(410)
+  })
+
+  test('changes several clips at once, chosen by a range, and says which could not be changed', async () => {
+    const page = await open('/library?sort=title')
+    const boxes = page.locator('.clip input')
+    const count = await boxes.count()
+    await boxes.first().check()
+    await boxes.last().click({ modifiers: ['Shift'] })
+    expect(await page.getByText(`${count} chosen`).isVisible()).toBe(true)
+    await page.getByRole('button', { name: 'Tags' }).click()
+    await page.getByRole('dialog').getByLabel('Tags').fill('holiday, sea')
+    await page.getByRole('dialog').getByRole('button', { name: 'Add' }).click()
+    await page.getByText(`Done: ${count} clips.`).waitFor()
+    await page.goto(`${base}/library?tag=holiday`)
+    expect(await page.locator('.clip').count()).toBe(count)
+    expect(await page.locator('.tags a[aria-current]').textContent()).toContain('holiday')
+    await page.waitForSelector('body[data-started]')
+    await boxes.first().check()
+    await page.getByRole('button', { name: 'Choose all that match' }).click()
+    await page.getByText(`All ${count} that match are chosen.`).waitFor()
+  })
+
+  test('follows states without a reload', async () => {
+    const page = await open('/library')
+    const { pool } = service.deps
+    await page.waitForFunction(`document.querySelector('[data-id="${ids.waiting}"][data-state="processing"]')`)
+    await pool.query(`update clips set title = 'Renamed elsewhere' where id = $1`, [ids.unlisted])
+    await card(page, ids.unlisted).getByText('Renamed elsewhere').waitFor()
+    await service.call('DELETE', `/media/${ids.expiring}`, { headers: { token } })
+    await card(page, ids.expiring).waitFor({ state: 'detached' })
+  })
+
+  test('plays a clip under the pointer, one at a time, and none where motion is unwanted', async () => {
+    const page = await open('/library')
+    await card(page, ids.ready).locator('a').hover()
+    await card(page, ids.ready).locator('video').waitFor()
+    await card(page, ids.hostile).locator('a').focus()
+    await card(page, ids.hostile).locator('video').waitFor()
+    expect(await page.locator('video').count()).toBe(1)
+    const quiet = await open('/library', { reducedMotion: 'reduce' })
+    await quiet.clock.install()
+    await card(quiet, ids.ready).locator('a').focus()
+    await quiet.clock.runFor(1_000)
+    expect(await quiet.locator('video').count()).toBe(0)
+  })
+
+  test('without script, pages, filters, deletion and sign-out work', async () => {
+    const { ready } = await addClips(service, token)
+    const page = await open('/library', { javaScriptEnabled: false })
+    await page.getByRole('searchbox').fill('cat')
+    await page.getByRole('button', { name: 'Search' }).click()
+    await card(page, ready).locator('input').check()
+    await page.getByRole('button', { name: 'Delete the chosen clips' }).click()
+    await page.getByRole('button', { name: 'Delete for good' }).click()
+    expect((await service.get(`/gif/${ready}`)).status).toBe(410)
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    expect(new URL(page.url()).pathname).toBe('/session')
+    await page.goto(`${base}/library`)
+    expect(new URL(page.url()).pathname).toBe('/session')
+  })
+
+  test('a clip that two tabs change shows both, and the reader chooses', async () => {
+    const page = await open(`/library/${ids.ready}`)
+    const title = page.getByRole('textbox', { name: 'Title' })
+    await title.fill('Mine')
+    await title.press('Tab')
+    await page.locator('#said-title', { hasText: 'Saved' }).waitFor()
+    const change = { method: 'PATCH', headers: { token, 'content-type': 'application/json' } }
+    await service.call('PATCH', `/media/${ids.ready}`, { ...change, body: JSON.stringify({ title: 'Theirs' }) })
+    await title.fill('Mine again')
+    await title.press('Tab')
+    const dialog = page.getByRole('dialog')
+    await dialog.getByText('Mine again').waitFor()
+    expect(await dialog.getByText('Theirs', { exact: true }).count()).toBeGreaterThan(0)
+    await dialog.getByRole('button', { name: 'Keep yours' }).click()
+    await page.locator('#said-title', { hasText: 'Saved' }).waitFor()
+    expect((await service.get(`/media/${ids.ready}`, { token })).body.success.title).toBe('Mine again')
+  })
+
+  test('an ended session and a lost connection lose no typed text', async () => {
+    const page = await open(`/library/${ids.ready}`)
+    const title = page.getByRole('textbox', { name: 'Title' })
+    await page.context().setOffline(true)
+    await title.fill('Typed without a connection')
+    await title.press('Tab')
+    await page.locator('#said-title', { hasText: 'cannot be reached' }).waitFor()
+    expect(await title.inputValue()).toBe('Typed without a connection')
+    await page.context().setOffline(false)
+    await service.deps.pool.query('delete from browser_sessions')
+    await title.fill('Typed after the end')
+    await title.press('Tab')
+    await page.locator('#said-title', { hasText: 'Your session has ended' }).waitFor()
+    expect(await title.inputValue()).toBe('Typed after the end')
+  })
+})
