@@ -13,6 +13,7 @@ import { startTimes } from '@services/common/bench/start-times'
 import { startEmbeddedPostgres } from '@services/common/dev/embedded-postgres'
 import { blobKey } from '../src/store/blobs/blob-storage.ts'
 import { measureAdmissions } from './admissions.ts'
+import { measureArchive } from './archive.ts'
 import { type BenchClip, CLIPS, FITTING_CLIPS, makeClip } from './clips.ts'
 import { gifsAgainstUsual } from './gifs.ts'
 import { bucketRequests, growClips, growWorkers, SHORT_CLIP, storedBytes, storedClip } from './growth.ts'
@@ -66,6 +67,7 @@ try {
     await memoryOfUpload(service)
     await memoryOfPrograms(report, service, directory, process.env.BENCH_CLIPS ?? '')
     await servingAgainstNginx(service)
+    await measureArchive(report, service, await makeClip(directory, SERVED))
     for (const clip of CLIPS.filter(isChosen)) {
       const path = await made(clip)
       if (!path) continue

@@ -14,6 +14,7 @@ import { listName, writePosition } from '../src/core/lists/search/position.ts'
 import { deleteDeliveriesBefore } from '../src/core/webhooks/deliveries.store.ts'
 import type { DB } from '../src/db/tables.ts'
 import { deleteTombstones } from '../src/housekeeping.store.ts'
+import { measureBulk } from './scale/bulk.ts'
 import { createdAt, idOfClip, idOfToken, type Loaded, loadClips, OWNER_ID, OWNER_TOKEN } from './scale/load-clips.ts'
 import { NOT_EXPIRED, searchLists } from './scale/search-lists.ts'
 import { startService, TOKEN } from './service.ts'
@@ -41,6 +42,7 @@ try {
   report.figure('size', { what: 'database', unit: 'MB', value: (await database.databaseBytes()) / 1e6 })
   const service = await startService(postgres.url, directory, { settings: SETTINGS })
   const wrong = await measureLists({ report, database, base: service.base, requests: REQUESTS }, listsOf(loaded))
+  await measureBulk({ report, database }, service.base)
   await service.stop()
   await measureDeletions<DB>({ report, database }, [
     { table: 'clips', what: 'tombstones', begin: (db) => deleteTombstones(db, loaded.newest) },
@@ -128,6 +130,21 @@ function listsOf(loaded: Loaded): MeasuredList[] {
     clips('nsfw', 'GET /media?nsfw=true', nsfw),
     clips('owner-nsfw', 'GET /media?nsfw=true of the largest token', ['nsfw=true', `${owner[1]} and nsfw`], asOwner),
     clips('sfw', 'GET /media?nsfw=false', ['nsfw=false', 'not nsfw']),
+    ...(['public', 'unlisted', 'private'] as const).flatMap((visibility) => {
+      const filter = [`visibility=${visibility}`, `${owner[1]} and visibility = '${visibility}'`] as const
+      const oldOnes = [`${filter[0]}&tag=Old`, `${filter[1]} and ${tagged('Old')[1]}`] as const
+      return [
+        clips(`owner-${visibility}`, `GET /media?${filter[0]} of the largest token`, filter, asOwner),
+        clips(`owner-${visibility}-tag-old`, `GET /media?${oldOnes[0]} of the largest token`, oldOnes, asOwner),
+      ]
+    }),
+    {
+      ...{ id: 'tags', what: 'GET /media/tags of the largest token', headers: asOwner, paths: ['/media/tags'] },
+      rows: `select lower(tag) as id from (select tags from clips
+          where ${owner[1]} and deleted_at is null and ${NOT_EXPIRED} order by created_at desc, id desc limit 5000) newest,
+          unnest(tags) tag group by 1 order by count(*) desc, 1`,
+      idsOf: (body) => JSON.parse(body).success.map(({ tag }: { tag: string }) => tag.toLowerCase()),
+    },
     ...searchLists(loaded, TOKEN, idsOfItems),
     one('clip', 'GET /media/{id}', (id) => `/media/${id}`, /"id":"(\w{8})"/, asAdmin),
     one('page', 'GET /gif/{id}', (id) => `/gif/${id}`, /\/(?:gif|f)\/(\w{8})/),
@@ -135,8 +152,7 @@ function listsOf(loaded: Loaded): MeasuredList[] {
     one('oembed', 'GET /oembed/{id}', (id) => `/oembed/${id}`, /\/embed\/(\w{8})/),
     {
       ...{ id: 'tokens', what: 'GET /tokens', headers: asAdmin, paths: ['/tokens'], idsOf: idsOfItems },
-      rows: 'select id from api_tokens order by created_at, id',
-      size: loaded.tokens + 1,
+      rows: 'select id from api_tokens order by created_at desc, id desc',
     },
     {
       ...{ id: 'webhooks', what: 'GET /webhooks', headers: asOwner, paths: ['/webhooks'], idsOf: idsOfItems },

@@ -102,14 +102,15 @@ export async function loadClips(url: string, rows: number, newest: Date): Promis
          case when state = 'ready' then substr(${digest("'placeholder '")}, 1, 25) end, ${tokenId(owner)}
        from (select i, ${state} as state from ${live}) made`,
       `insert into clips (id, token_id, source_id, title, tags, tag_keys, nsfw, source_kind, source_url, created_at, deleted_at,
-         expires_at)
+         expires_at, visibility)
        select lpad(to_hex((i::bigint * ${ID_FACTOR}) % 4294967296), 8, '0'), ${tokenId(owner)},
          case when not is_deleted then ${sourceId} end, case when not is_deleted then 'Clip number ' || i end,
          case when is_deleted then '{}' else tags end, case when is_deleted then '{}' else lower(tags::text)::text[] end,
          i % 997 = 3, case when i % 4 = 0 then 'import' else 'upload' end,
          case when i % 4 = 0 and not is_deleted then 'https://example.com/videos/' || i end, ${at('i')},
          case when is_deleted then ${at('i')} + interval '1 day' end,
-         case when i % 10 = 9 then ${at('i')} + interval '30 days' end
+         case when i % 10 = 9 then ${at('i')} + interval '30 days' end,
+         case when i % 3000 = 0 then 'private' when i % 7 = 1 then 'unlisted' else 'public' end
        from (select i, ${isDeleted} as is_deleted, ${tags} as tags from ${all}) made`,
       ...LISTS,
       `insert into renditions (source_id, kind, sha256, bytes, width, height)
