@@ -115,6 +115,7 @@ export type BulkAct =
   | { action: 'tag' | 'untag'; tags: string[] }
   | { action: 'visibility'; visibility: Visibility }
   | { action: 'nsfw'; nsfw: boolean }
+  | { action: 'album'; album: string }
   | ({ action: 'lifetime' } & Pick<ClipChanges, 'expires_in' | 'expires_at' | 'sliding'>)
 
 /** Outcome for one of many clips; `code` and `message` as of a request about this clip alone. */

@@ -22,13 +22,11 @@ import {
   lockAlbum,
   updateAlbum,
 } from './albums.store.ts'
-import { findInMostAlbums, listItemIds, lockOwnClips, setItems } from './items.store.ts'
+import { listInMostAlbums, listItemIds, lockOwnClips, MAX_ALBUMS_OF_CLIP, setItems } from './items.store.ts'
 import { MAX_ITEMS } from './shown-items.store.ts'
 
 /** Albums of a token. */
 const MAX_ALBUMS = 1000
-/** Albums that one clip is in. */
-const MAX_ALBUMS_OF_CLIP = 50
 
 export interface Guard {
   /** The header If-Match: the change is refused if it does not name the album's ETag. */
@@ -38,6 +36,11 @@ export interface Guard {
 }
 
 type ChangeDeps = Pick<Deps, 'db'> & EmitDeps
+
+export const tooManyAlbums = (id: string) => {
+  const message = `A clip is in at most ${MAX_ALBUMS_OF_CLIP} albums.`
+  return apiError('too_many_albums', { message, details: { limit: MAX_ALBUMS_OF_CLIP, id } })
+}
 
 export const albumFull = () => apiError('album_full', { details: { limit: MAX_ITEMS } })
 
@@ -107,10 +110,8 @@ export async function deleteAlbum(deps: ChangeDeps, id: string, { ifMatch, along
 async function refuseInMany(trx: Transaction<DB>, wanted: readonly string[], current: readonly string[]) {
   const known = new Set(current)
   const added = wanted.filter((id) => !known.has(id))
-  const clip = added.length > 0 ? await findInMostAlbums(trx, added, MAX_ALBUMS_OF_CLIP) : undefined
-  if (clip === undefined) return
-  const message = `A clip is in at most ${MAX_ALBUMS_OF_CLIP} albums.`
-  throw apiError('too_many_albums', { message, details: { limit: MAX_ALBUMS_OF_CLIP, id: clip } })
+  const [clip] = added.length > 0 ? await listInMostAlbums(trx, added) : []
+  if (clip !== undefined) throw tooManyAlbums(clip)
 }
 
 /** `change` returns the fields of the new version, or undefined if there is nothing to change. */

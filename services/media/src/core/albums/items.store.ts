@@ -21,21 +21,19 @@ export async function lockOwnClips(
   return clips.map(({ id }) => id)
 }
 
-/** One of the clips that is in `most` albums already; the caller has locked the clips. */
-export async function findInMostAlbums(
-  trx: Transaction<DB>,
-  ids: readonly string[],
-  most: number,
-): Promise<string | undefined> {
+/** Albums that one clip is in. */
+export const MAX_ALBUMS_OF_CLIP = 50
+
+/** Clips that are in as many albums as they may be; the caller has locked the clips. */
+export async function listInMostAlbums(trx: Transaction<DB>, ids: readonly string[]): Promise<string[]> {
   const found = await trx
     .selectFrom('album_items')
     .select('clip_id')
     .where('clip_id', '=', sql<string>`any(${ids}::text[])`)
     .groupBy('clip_id')
-    .having((column) => column.fn.countAll(), '>=', most)
-    .limit(1)
-    .executeTakeFirst()
-  return found?.clip_id
+    .having((column) => column.fn.countAll(), '>=', MAX_ALBUMS_OF_CLIP)
+    .execute()
+  return found.map(({ clip_id }) => clip_id)
 }
 
 /** Clips of an album in its order, whatever their state. */

@@ -15,6 +15,8 @@ import { type LockedClip, lockClips } from './change-clips.store.ts'
 export type ClipResult = { id: string; ok: true } | { id: string; ok: false; code: ErrorCode; message: string }
 
 export interface ClipsAct<Change = unknown> {
+  /** Reads what `plan` needs about these clips, which are locked. */
+  begin?(trx: Transaction<DB>, clips: readonly LockedClip[]): Promise<void>
   /** Decides about one clip. Throws what its own request would be refused with. */
   plan(clip: LockedClip): Change
   write(trx: Transaction<DB>, planned: readonly { clip: LockedClip; change: Change }[]): Promise<unknown>
@@ -30,6 +32,10 @@ export async function changeClips<Change>(
 ): Promise<ClipResult[]> {
   const locked = await lockClips(trx, ids.filter(isClipId), allows(token, 'admin') ? undefined : token.id)
   const clips = new Map(locked.map((clip) => [clip.id, clip]))
+  await act.begin?.(
+    trx,
+    locked.filter((clip) => isThere(clip, deps.now())),
+  )
   const planned: { clip: LockedClip; change: Change }[] = []
   const results = ids.map((id): ClipResult => {
     try {
@@ -49,6 +55,8 @@ export async function changeClips<Change>(
 
 function requireThere(clip: LockedClip | undefined, now: Date): LockedClip {
   if (!clip) throw apiError('not_found')
-  if (clip.deletedAt || isExpired(clip, now)) throw apiError('gone')
+  if (!isThere(clip, now)) throw apiError('gone')
   return clip
 }
+
+const isThere = (clip: LockedClip, now: Date): boolean => !clip.deletedAt && !isExpired(clip, now)

@@ -4,12 +4,15 @@ import { cleanFields, invalidField, tagKey } from '../../../core/clips/clip-fiel
 import { holdSources, setAccess, setNsfw, setTags } from '../../../core/lifecycle/change-clips.store.ts'
 import type { ClipsAct } from '../../../core/lifecycle/change-clips.ts'
 import { softDeleteClips } from '../../../core/lifecycle/delete-clip.ts'
+import type { ApiToken } from '../../../core/tokens/tokens.store.ts'
 import type { Scope } from '../../../db/tables.ts'
 import type { Deps } from '../../../deps.ts'
 import { PatchBody, readAccess } from '../clip-changes.ts'
+import { addToAlbum } from './album-act.ts'
 
 const { tags, nsfw, visibility, expires_in, expires_at, sliding } = PatchBody.properties
-const Members = Type.Object({ tags, nsfw, visibility, expires_in, expires_at, sliding })
+const album = Type.Optional(Type.String({ maxLength: 64, description: 'Id of an album.' }))
+const Members = Type.Object({ tags, nsfw, visibility, expires_in, expires_at, sliding, album })
 type Members = Static<typeof Members>
 
 /** Members of a request beside `ids` and `action`. */
@@ -21,7 +24,7 @@ type Of<Change> = (deps: Deps, members: Members) => ClipsAct<Change>
 interface Action {
   scope: Scope
   members: readonly (keyof Members)[]
-  make: (deps: Deps, members: Members) => ClipsAct
+  make: (deps: Deps, members: Members, token: ApiToken) => ClipsAct | Promise<ClipsAct>
 }
 
 const entryOf = (fields: readonly string[]) => ({ action: 'clip_changed' as const, details: { fields } })
@@ -100,6 +103,7 @@ const ACTS = {
   untag: { scope: 'write', members: ['tags'], make: changeTags(without) },
   visibility: { scope: 'write', members: ['visibility'], make: changeAccess },
   nsfw: { scope: 'write', members: ['nsfw'], make: markNsfw },
+  album: { scope: 'write', members: ['album'], make: (deps, { album: id = '' }, token) => addToAlbum(deps, token, id) },
   lifetime: { scope: 'write', members: ['expires_in', 'expires_at', 'sliding'], make: changeAccess },
 } as const satisfies Record<string, Action>
 
@@ -109,12 +113,16 @@ export const ACTIONS = Object.keys(ACTS) as ActionName[]
 export const scopeOf = (action: ActionName): Scope => ACTS[action].scope
 
 /** Reads the act of a request. Throws invalid_field for a value that no clip could have. */
-export function readAct(deps: Deps, action: ActionName, given: Members): ClipsAct {
+export async function readAct(
+  deps: Deps,
+  token: ApiToken,
+  { action, ...given }: Members & { action: ActionName },
+): Promise<ClipsAct> {
   const { members, make }: Action = ACTS[action]
   const named = Object.keys(given) as (keyof Members)[]
   const stray = named.find((name) => !members.includes(name))
   if (stray) throw invalidField(stray, `is no member of the action ${action}`)
   const [first] = members
   if (first && named.length === 0) throw invalidField(first, `is required for the action ${action}`)
-  return make(deps, given)
+  return make(deps, given, token)
 }

@@ -60,7 +60,7 @@ export const bulkRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
           ...tokenRoute('media', 'changeMedia', 'Deletes or changes many clips'),
           description:
             'Each clip is changed or refused on its own, fifty in a transaction. `tag` and `untag` take `tags`, ' +
-            '`visibility` and `nsfw` what they are named after, `lifetime` takes `expires_in` or `expires_at`, and ' +
+            '`visibility`, `nsfw` and `album` what they are named after, `lifetime` takes `expires_in` or `expires_at`, and ' +
             '`sliding`. A repetition with the same Idempotency-Key does nothing twice, and completes a request that ' +
             'was cut off.',
           headers: Type.Object({ 'idempotency-key': Type.Optional(Type.String()) }),
@@ -75,7 +75,7 @@ export const bulkRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
         if (!allows(token, scope)) throw missingScope(scope)
         const ids = [...new Set(named)]
         if (ids.length > MAX_IDS) throw apiError('bulk_too_large', { details: { limit: MAX_IDS } })
-        const act = readAct(deps, action, members)
+        const act = await readAct(deps, token, { action, ...members })
         const results: ClipResult[] = []
         let areReplayed = true
         for (const [n, batch] of [...batchesOf(ids, AT_ONCE)].entries()) {
