@@ -1,8 +1,10 @@
 // A client of the media service, for Node and browsers. It imports nothing but its own files, so that it can be
 // published alone. Tests: beside it, and services/media/test/media-client*.test.ts.
+import { albumsOf } from './albums.ts'
 import { call, successOf } from './call.ts'
 import { type Answer, type Connection, open, pathOf } from './exchange.ts'
 import { networkError, toMediaError } from './media-error.ts'
+import { pagesOf } from './pages.ts'
 import type {
   Added,
   BulkAct,
@@ -22,6 +24,8 @@ import { watchClip, watchClips } from './watch.ts'
 export { MediaError, type MediaErrorCode } from './media-error.ts'
 export type {
   Added,
+  Album,
+  AlbumFields,
   Attribution,
   BulkAct,
   BulkResult,
@@ -181,20 +185,11 @@ export function createMediaClient({ baseUrl, token, fetch }: MediaClientOptions)
     },
 
     /** Clips of the token, newest first; further pages are requested as the loop comes to them. */
-    async *list({ signal, pageSize, ...filter }: ListOptions = {}): AsyncGenerator<Clip, void, undefined> {
-      let cursor: string | null | undefined
-      do {
-        const query = new URLSearchParams()
-        for (const [name, value] of Object.entries({ ...filter, limit: pageSize, cursor })) {
-          if (value !== undefined) query.set(name, String(value))
-        }
-        const request = { method: 'GET', path: `/media?${query}`, signal, isRepeatable: true }
-        const page = successOf<{ items: Clip[]; next_cursor: string | null }>(await call(connection, request))
-        yield* page.items
-        if (page.next_cursor === cursor) return
-        cursor = page.next_cursor ?? undefined
-      } while (cursor)
-    },
+    list: ({ signal, pageSize, ...filter }: ListOptions = {}): AsyncGenerator<Clip, void, undefined> =>
+      pagesOf(connection, '/media', { ...filter, limit: pageSize }, signal),
+
+    /** Albums of the token. */
+    albums: albumsOf(connection, randomKey),
   }
 }
 

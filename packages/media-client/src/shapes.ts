@@ -104,6 +104,8 @@ export interface ClipFields extends ClipTexts {
   /** Text in the picture. */
   caption?: string
   caption_position?: 'top' | 'bottom'
+  /** Id of an album that the clip joins at its end. */
+  album?: string
 }
 
 /** Changes to a clip: null removes a value, an absent member stays. */
@@ -138,11 +140,40 @@ export interface ListFilter {
   /** Day or time before which it was created. */
   to?: string
   tag?: string
+  /** Id of an album in which the clips are. */
+  album?: string
   state?: Exclude<Clip['state'], 'hidden'>
   nsfw?: boolean
   visibility?: Visibility
   /** Id of a token, or `none`; admins only. */
   token?: string
+}
+
+/** An album, as its owner sees it. */
+export interface Album {
+  id: string
+  page: string
+  oembed: string
+  /** HTML of an iframe. */
+  embed: string
+  title: string
+  description: string | null
+  visibility: Visibility
+  /** Clips in any state. */
+  count: number
+  /** Poster of its first clip that is ready, neither sensitive nor private. */
+  cover: string | null
+  etag: string
+  token_id: string
+  created_at: string
+  updated_at: string
+}
+
+/** Fields that `albums.update` changes; an absent one stays. */
+export interface AlbumFields {
+  title?: string
+  description?: string | null
+  visibility?: Visibility
 }
 
 /** An added clip. */
