@@ -66,6 +66,8 @@ export interface Clip extends Result {
     caption?: string
     caption_position?: 'top' | 'bottom'
   }
+  /** `at`: second that the owner chose; `number` counts the changes. `change`: the last one, until it is made. */
+  poster: { at: number | null; number: number; change?: { at: number; state: 'making' | 'failed' } }
   sizes: Record<string, StoredFile>
   failure?: { code: string; message: string }
 }
@@ -109,7 +111,10 @@ export interface ClipFields extends ClipTexts {
 }
 
 /** Changes to a clip: null removes a value, an absent member stays. */
-export type ClipChanges = { [Name in keyof ClipTexts]?: ClipTexts[Name] | null }
+export type ClipChanges = { [Name in keyof ClipTexts]?: ClipTexts[Name] | null } & {
+  /** Second of the clip that its poster shows; null: automatic. The picture follows soon. */
+  poster_at?: number | string | null
+}
 
 /** An act on many clips. */
 export type BulkAct =

@@ -34,6 +34,7 @@ import {
   listUnreferencedSources,
   listUnusedVariants,
 } from './housekeeping.store.ts'
+import { rescuePosters } from './make/jobs/add-poster.ts'
 import { rescueSource } from './make/jobs/rescue-source.ts'
 import { rescueVariant } from './make/jobs/rescue-variant.ts'
 import { parseBlobFile } from './store/blobs/blob-storage.ts'
@@ -129,6 +130,7 @@ function kindsOf(deps: HousekeepingDeps): Kinds {
       begin: () =>
         inTurn(listOverdueVariants(db, ago(LOST_AFTER_MS)), ([key = '']) => rescueVariant(deps, toKey(key)), 1),
     },
+    'lost posters': { begin: () => once(() => rescuePosters(deps, ago(LOST_AFTER_MS))) },
     sources: {
       begin: () =>
         inTurn(listUnreferencedSources(db, ago(KEEP_UNREFERENCED_MS)), (ids) => hardDeleteSources(deps, ids)),

@@ -220,6 +220,18 @@ export interface DB {
     hidden_at: MaybeTime
     hidden_reason: ColumnType<HiddenReason | null, HiddenReason | null | undefined, HiddenReason | null>
     created_at: Date
+    /** Second of a poster that the owner chose. */
+    poster_at: ColumnType<number | null, undefined, number | null>
+    /** Its variant. */
+    poster_name: ColumnType<string | null, undefined, string | null>
+    poster_placeholder: ColumnType<Buffer | null, undefined, Buffer | null>
+    poster_number: ColumnType<number, undefined, number>
+    poster_changed_at: ColumnType<Date | null, undefined, Date | null>
+    /** The last change that was asked for, until it is made. */
+    poster_request: ColumnType<string | null, undefined, string | null>
+    poster_wanted: ColumnType<number | null, undefined, number | null>
+    poster_state: ColumnType<'making' | 'failed' | null, undefined, 'making' | 'failed' | null>
+    poster_requested_at: ColumnType<Date | null, undefined, Date | null>
     deleted_at: MaybeTime
     /** Hash of the file that a deleted clip had. */
     deleted_sha256: ColumnType<Buffer | null, Buffer | null | undefined, Buffer | null>

@@ -67,6 +67,21 @@ const ownerMembers = {
       { description: 'Changes to the source that had an effect; absent without one.' },
     ),
   ),
+  poster: Type.Object(
+    {
+      at: orNull(Type.Number(), {
+        description: 'Second of the clip that its owner chose; null for an automatic poster.',
+      }),
+      number: Type.Integer({ description: 'Number of changes; `files.jpg` names it.' }),
+      change: Type.Optional(
+        Type.Object(
+          { at: Type.Number(), state: Type.Enum(['making', 'failed']) },
+          { description: 'The last change, until it is made; after a failure the poster is the one before.' },
+        ),
+      ),
+    },
+    { description: 'Picture that stands for the clip.' },
+  ),
   sizes: Type.Record(Type.String(), FileShape, { description: 'Files by kind; absent until they are stored.' }),
   views: Type.Optional(
     Type.Object(
@@ -99,6 +114,10 @@ function wholeSource({ info }: Clip) {
   return { duration, width, height, ...(info.repaired && { repaired: info.repaired }) }
 }
 
+function posterOf({ posterAt: at, posterNumber: number, posterWanted, posterState: state }: Clip) {
+  return { at, number, ...(state && posterWanted !== null && { change: { at: posterWanted, state } }) }
+}
+
 export function toDetails(clip: Clip, files: readonly ClipFile[], site: Config['site'], views?: ViewSummary) {
   const { id, progress, title, tags, nsfw, attribution, bytes, sha256, errorCode: code } = clip
   return {
@@ -112,7 +131,13 @@ export function toDetails(clip: Clip, files: readonly ClipFile[], site: Config['
     ...(clip.hiddenReason && { hidden_reason: clip.hiddenReason }),
     source: { kind: clip.sourceKind, url: clip.sourceUrl, type: clip.info.type, bytes, sha256, ...wholeSource(clip) },
     ...(clip.info.edited && { edit: describeEdit(clip.info.edited.edit) }),
-    sizes: Object.fromEntries(files.map(({ kind, copied, ...file }) => [kind, copied ? { ...file, copied } : file])),
+    poster: posterOf(clip),
+    sizes: Object.fromEntries(
+      files.map(({ kind, copied, ...file }) => [
+        kind,
+        { ...file, ...(kind === 'jpg' && clip.posterFile), ...(copied && { copied }) },
+      ]),
+    ),
     ...(views && { views }),
     ...(code && { failure: { code, message: errorCatalogue[code].message } }),
   }

@@ -24,6 +24,8 @@ export function toView(
   const query = (target: LinkTarget) => link?.queryOf(target) ?? ''
   const opensPage = link === undefined || link.queryOf('page') !== undefined
   const file = (kind: RenditionKind, ending: string = kind) => `${filesBaseUrl}/f/${id}.${ending}${query(kind)}`
+  // Another poster has another address, so that caches keep each for ever.
+  const jpg = clip.posterNumber === 0 ? file('jpg') : withNumber(file('jpg'), clip.posterNumber)
   const has = (extra: ExtraKind) => state === 'ready' && clip.extras.includes(extra)
   const failure: Record<'code' | 'message' | 'reference', string> | undefined = code
     ? { code, message: errorCatalogue[code].message, reference: `${baseUrl}${ERRORS_PATH}#${code}` }
@@ -46,11 +48,11 @@ export function toView(
       /** Form of visitors who report the clip. */
       report: takesReports && opensPage ? `${baseUrl}/gif/${id}/report${query('page')}` : undefined,
       gif: file('gif'),
-      jpg: file('jpg'),
+      jpg,
       mp4: file('mp4'),
       webm: file('webm'),
       av1: has('av1') ? file('av1', 'av1.mp4') : undefined,
-      webp: has('webp') ? file('webp') : undefined,
+      webp: has('webp') && clip.posterAt === null ? file('webp') : undefined,
     },
     /** The clip is private: its pages are for their viewer alone. */
     isLinked: link !== undefined,
@@ -66,6 +68,8 @@ export function toView(
     oembedEndpoint: `${baseUrl}/oembed`,
   }
 }
+
+const withNumber = (url: string, number: number) => `${url}${url.includes('?') ? '&' : '?'}p=${number}`
 
 /** Returns the title, or a name made of the id: a page, a card and an iframe need one. */
 export function titleOf({ title, id }: ClipView): string {

@@ -6,10 +6,10 @@ import type { Clip } from './clips.store.ts'
  * so that they refuse no change of a text. So it is no validator for caches, and brings no 304.
  */
 export function etagOfClip(clip: Clip): string {
-  const { title, tags, nsfw, attribution, visibility, slidingSeconds, expiresAt } = clip
+  const { title, tags, nsfw, attribution, visibility, slidingSeconds, expiresAt, posterAt } = clip
   // A visit moves the end of a sliding lifetime.
   const lifetime = slidingSeconds ?? expiresAt
-  const text = JSON.stringify([title, tags, nsfw, attribution, visibility, lifetime])
+  const text = JSON.stringify([title, tags, nsfw, attribution, visibility, lifetime, posterAt])
   return `"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"`
 }
 

@@ -65,6 +65,12 @@ export const ACCESS_COLUMNS = [
   'clips.hidden_reason as hiddenReason',
 ] as const
 
+/** File of a poster that the owner chose. */
+interface PosterFile {
+  sha256: string
+  bytes: number
+}
+
 const CLIP_COLUMNS = [
   'clips.id',
   'clips.token_id as tokenId',
@@ -84,7 +90,16 @@ const CLIP_COLUMNS = [
   'sources.bytes',
   'sources.info',
   'sources.has_audio as hasAudio',
-  'sources.placeholder',
+  sql<Buffer | null>`coalesce(${sql.ref('clips.poster_placeholder')}, ${sql.ref('sources.placeholder')})`.as(
+    'placeholder',
+  ),
+  'clips.poster_at as posterAt',
+  'clips.poster_number as posterNumber',
+  'clips.poster_wanted as posterWanted',
+  'clips.poster_state as posterState',
+  sql<PosterFile | null>`(select jsonb_build_object('sha256', encode(sha256, 'hex'), 'bytes', bytes)
+    from ${sql.table('variants')} where source_id = ${sql.ref('sources.id')} and name = ${sql.ref('clips.poster_name')}
+      and ${sql.ref('variants.state')} = 'stored')`.as('posterFile'),
   'sources.extras',
   isShowable,
 ] as const

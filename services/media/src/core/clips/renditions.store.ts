@@ -74,11 +74,17 @@ export async function deleteExtras(trx: Transaction<DB>, sourceId: string): Prom
   return deleteRenditions(trx, sourceId, EXTRA_KINDS)
 }
 
+/** Poster that the owner chose; the number of changes is 0 for a clip that always had the same. */
+export interface OwnPoster {
+  posterAt: number | null
+  posterNumber: number
+}
+
 export type FoundFile = ClipAccess & OfAlbum & FileState
 
 type FileState =
   /** `addedAt`: when the clip was added. Those of source and files would reveal an earlier upload. */
-  | { state: 'ready'; sha256: string; bytes: number; addedAt: Date; title: string | null }
+  | ({ state: 'ready'; sha256: string; bytes: number; addedAt: Date; title: string | null } & OwnPoster)
   | { state: 'processing'; progress: number }
   /** The source failed, or has no such extra. */
   | { state: 'absent' }
@@ -97,19 +103,33 @@ export async function findFile(
     .leftJoin('renditions', (join) =>
       join.onRef('renditions.source_id', '=', 'clips.source_id').on('renditions.kind', '=', kind),
     )
+    .leftJoin('variants', (join) =>
+      join
+        .onRef('variants.source_id', '=', 'clips.source_id')
+        .onRef('variants.name', '=', 'clips.poster_name')
+        .on('variants.state', '=', 'stored')
+        .on(sql<boolean>`${kind} = 'jpg'`),
+    )
     .select(ACCESS_COLUMNS)
+    .select(['clips.poster_at as posterAt', 'clips.poster_number as posterNumber', 'clips.poster_changed_at'])
     .select(['clips.title', 'clips.created_at as addedAt', 'sources.state', 'sources.progress', 'sources.held'])
-    .select(['renditions.sha256', 'renditions.bytes'])
+    .select(({ fn }) => [
+      fn.coalesce('variants.sha256', 'renditions.sha256').as('sha256'),
+      fn.coalesce('variants.bytes', 'renditions.bytes').as('bytes'),
+    ])
     .$if(albumId !== undefined, (query) => query.select(saltOf(albumId)))
     .where('clips.id', '=', id)
     .executeTakeFirst()
   if (!row) return undefined
-  const { state, held, sha256, progress, bytes, addedAt, title, ...access } = row
+  const { state, held, sha256, progress, bytes, title, posterAt, posterNumber, poster_changed_at, ...rest } = row
+  const { addedAt: clipAddedAt, ...access } = rest
+  const addedAt = kind === 'jpg' ? (poster_changed_at ?? clipAddedAt) : clipAddedAt
   if (state === null) return { ...access, state: 'deleted' }
   if (state === 'failed' || (!sha256 && isExtra(kind))) return { ...access, state: 'absent' }
   if (state === 'processing' && (held || !sha256)) return { ...access, state, progress: progress ?? 0 }
   if (!sha256 || bytes === null) throw new Error(`clip ${id} is ready without its ${kind}`)
-  return { ...access, state: 'ready', sha256: sha256.toString('hex'), bytes, addedAt, title }
+  const poster = { posterAt, posterNumber }
+  return { ...access, ...poster, state: 'ready', sha256: sha256.toString('hex'), bytes, addedAt, title }
 }
 
 export const isExtra = (kind: string): boolean => EXTRA_KINDS.some((extra) => extra === kind)

@@ -12,24 +12,27 @@ interface Steps {
   alongside: ReturnType<typeof auditAdmin>
   /** Throws where the clip, which is locked, is not as the caller knows it. */
   precondition?: ((trx: Kysely<DB>) => Promise<void>) | undefined
+  /** Change of the poster, when the clip is locked. */
+  poster?: ((trx: Transaction<DB>) => Promise<void>) | undefined
 }
 
 export async function changeTexts(
   { db }: Pick<Deps, 'db'>,
   id: string,
-  { texts, alongside, precondition }: Steps & { texts: Partial<ClipFields> },
+  { texts, alongside, precondition, poster }: Steps & { texts: Partial<ClipFields> },
 ): Promise<void> {
   const change = async (on: Kysely<DB>) => {
-    if (!(await updateClip(on, id, texts))) throw apiError('gone')
+    if (Object.keys(texts).length > 0 && !(await updateClip(on, id, texts))) throw apiError('gone')
     await alongside?.(on)
   }
   const changeLocked = async (trx: Transaction<DB>) => {
-    await lockClip(trx, id)
+    if (!(await lockClip(trx, id))) throw apiError('gone')
     await precondition?.(trx)
     await change(trx)
+    await poster?.(trx)
   }
   // The owner's change is one statement.
-  await (precondition
+  await (precondition || poster
     ? db.transaction().execute(changeLocked)
     : alongside
       ? db.transaction().execute(change)
@@ -40,13 +43,14 @@ export async function changeTexts(
 export async function changeAccess(
   { db, knownFiles, now }: Pick<Deps, 'db' | 'knownFiles' | 'now'>,
   id: string,
-  { texts, access, alongside, precondition }: Steps & { texts: Partial<ClipFields>; access: AccessChanges },
+  { texts, access, alongside, precondition, poster }: Steps & { texts: Partial<ClipFields>; access: AccessChanges },
 ): Promise<void> {
   await db.transaction().execute(async (trx) => {
     const current = await lockAccess(trx, id)
     if (!current || isExpired(current, now())) throw apiError('gone')
     await precondition?.(trx)
     await updateClip(trx, id, { ...texts, access: applyAccess(current, access, now()) })
+    await poster?.(trx)
     await alongside?.(trx)
   })
   knownFiles.evict(id)

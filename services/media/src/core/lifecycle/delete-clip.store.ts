@@ -16,6 +16,12 @@ const TOMBSTONE = {
   tag_keys: [] as string[],
   attribution: null,
   source_url: null,
+  poster_at: null,
+  poster_name: null,
+  poster_placeholder: null,
+  poster_request: null,
+  poster_wanted: null,
+  poster_state: null,
 }
 
 /** Leaves a tombstone without the texts of the owner. Returns the source it had; undefined if it was deleted before. */

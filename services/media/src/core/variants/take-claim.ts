@@ -8,11 +8,13 @@ import { type Claim, claimVariant } from './variants.store.ts'
  * Frames and signed variants of one source, whatever their state. Neither takes the place of the other fixed ones,
  * which are 27.
  */
-const MAX_VARIANTS = { frame: 24, size: Number.POSITIVE_INFINITY, signed: 40 }
+const MAX_VARIANTS = { poster: 400, frame: 24, size: Number.POSITIVE_INFINITY, signed: 40 }
 /** Variants that nothing requests are deleted after 30 days. */
 const FULL_RETRY_SECONDS = 86_400
 
 function kindOf(name: string): keyof typeof MAX_VARIANTS {
+  // Few are of one clip: those of its poster before are deleted with a change.
+  if (name.startsWith('poster-')) return 'poster'
   const fixed = parseFixedVariant(name)
   if (!fixed) return 'signed'
   return fixed.atSeconds === undefined ? 'size' : 'frame'

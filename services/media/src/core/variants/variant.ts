@@ -22,6 +22,8 @@ export interface Variant {
   fit: 'inside' | 'cover'
   /** Moment of a single frame. */
   atSeconds?: number
+  /** True for the poster of a clip, and its sizes. */
+  isPoster?: true
   /** Size of a file that is made as good as fits. */
   maxBytes?: number
 }
@@ -86,8 +88,9 @@ export function parseSignedVariant(options: string, extension: string): Variant 
 }
 
 /** Key of the variant's row; equal for all addresses of the same file. */
-export function nameOfVariant({ ending, width, height, fit, atSeconds, maxBytes }: Variant): string {
+export function nameOfVariant({ ending, width, height, fit, atSeconds, isPoster, maxBytes }: Variant): string {
   const options = [
+    ...(isPoster ? ['poster'] : []),
     ...(width === undefined ? [] : [`w${width}`]),
     ...(height === undefined ? [] : [`h${height}`]),
     ...(fit === 'cover' ? ['cover'] : []),
@@ -96,6 +99,14 @@ export function nameOfVariant({ ending, width, height, fit, atSeconds, maxBytes 
   ]
   return `${options.join('-') || 'full'}.${ending}`
 }
+
+/** The poster at a second of a clip. */
+export const posterAt = (seconds: number): Variant => ({
+  ending: 'jpg',
+  atSeconds: seconds,
+  fit: 'inside',
+  isPoster: true,
+})
 
 /** Stills are made while the request waits, others by a job. */
 export const isStill = ({ ending }: Pick<Variant, 'ending'>): boolean => ending === 'jpg' || ending === 'webp'

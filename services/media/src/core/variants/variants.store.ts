@@ -173,12 +173,36 @@ export async function deleteVariants(
   await lockSources(trx, ids)
   const isState = state === undefined ? sql`state <> 'making'` : sql`state = ${state}`
   const isGiven = sql`(source_id, name) in (select * from unnest(${ids}::uuid[], ${names}::text[]))`
-  return deleteWhere(trx, sql`${isGiven} and used_at < ${unusedBefore} and ${isState}`)
+  const isPoster = sql`exists (select from ${sql.table('clips')} clip
+    where clip.source_id = ${sql.ref('variants.source_id')} and clip.poster_name = ${sql.ref('variants.name')})`
+  return deleteWhere(trx, sql`${isGiven} and used_at < ${unusedBefore} and ${isState} and not ${isPoster}`)
 }
 
 /** Deletes all variants of sources that are being deleted or have failed, and returns the names of their files. */
 export const deleteVariantsOf = (trx: Transaction<DB>, sourceIds: readonly string[]): Promise<BlobName[]> =>
   deleteWhere(trx, sql`source_id = any (${sourceIds}::uuid[])`)
+
+/** Deletes the poster of this variant and its sizes, unless a clip of the source shows it. */
+export async function deletePoster(trx: Transaction<DB>, { sourceId, name }: VariantKey): Promise<BlobName[]> {
+  await lockSources(trx, [sourceId])
+  const ending = `-${name
+    .split('-')
+    .at(-1)
+    ?.replace(/\.jpg$/, '')}.`
+  return deleteWhere(
+    trx,
+    sql`source_id = ${sourceId} and name like 'poster-%' and strpos(name, ${ending}) > 0 and state <> 'making'
+      and not exists (select from ${sql.table('clips')} where source_id = ${sourceId} and poster_name = ${name})`,
+  )
+}
+
+/** The file of a variant; undefined unless it is stored. */
+export const findStored = (db: Kysely<DB>, key: VariantKey): Promise<{ sha256: string } | undefined> =>
+  db
+    .selectFrom('variants')
+    .select(sql<string>`encode(sha256, 'hex')`.as('sha256'))
+    .where(({ and }) => and({ ...keyOf(key), state: 'stored' }))
+    .executeTakeFirst()
 
 /** Deletes the variants of a source that have this file; the next request makes them again. */
 export async function deleteVariantsWith(trx: Transaction<DB>, sourceId: string, file: BlobName): Promise<BlobName[]> {

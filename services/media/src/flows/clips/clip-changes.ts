@@ -1,4 +1,5 @@
 import { withoutNulls } from '@services/common/http/json-parser'
+import { inDocument } from '@services/common/http/route-schema'
 import { type TSchema, Type } from 'typebox'
 import { type AccessChanges, type AccessRules, cleanAccess, type RawAccess } from '../../core/clips/access.ts'
 import { type ClipFields, cleanFields, invalidField, MAX_TAG_TEXTS } from '../../core/clips/clip-fields.ts'
@@ -17,6 +18,12 @@ export const PatchBody = Type.Object({
   expires_in: maybe(AccessFields.expires_in),
   expires_at: maybe(AccessFields.expires_at),
   sliding: maybe(AccessFields.sliding),
+  poster_at: maybe(
+    Type.Union([Type.Number(), Type.String({ maxLength: 20 })], {
+      description: 'Second of the clip that its poster shows; null: automatic. The picture follows soon.',
+      ...inDocument({ anyOf: undefined, type: ['number', 'string'] }),
+    }),
+  ),
 })
 
 /** Null keeps a clip for ever. Undefined if nothing is to be changed. */

@@ -23,6 +23,7 @@ import { apiError } from '../../errors.ts'
 import { addTokenRoutes, adminOf, tokenOf } from '../../http/authenticate.ts'
 import { DetailsShape, toDetails } from '../../http/clip-details.ts'
 import { answers, counted, errorResponses, TOKEN_SECURITY, tokenRoute } from '../../http/shapes.ts'
+import { preparePosterChange, readPoster } from './change-poster.ts'
 import { PatchBody, readAccess, readChanges } from './clip-changes.ts'
 
 const Params = Type.Object({ id: Type.String() })
@@ -75,7 +76,7 @@ export const clipRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
             '`details.clip` and `details.etag` of now.',
           body: PatchBody,
           requestHeaders: ['If-Match'],
-          response: answers(200, DetailsShape, [400, 401, 403, 404, 408, 410, 412, 413, 415, 422, 429], 'ETag'),
+          response: answers(200, DetailsShape, [400, 401, 403, 404, 408, 410, 412, 413, 415, 422, 429, 507], 'ETag'),
         },
         preValidation: async ({ body }) => {
           const changes = body as { attribution?: unknown } | null
@@ -89,10 +90,16 @@ export const clipRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
         const access = readAccess(request.body, accessRulesOf(deps, tokenId))
         const fields = Object.keys(PatchBody.properties).filter((name) => Object.hasOwn(request.body, name))
         const alongside = auditAdmin(deps, adminOf(request), clip, { action: 'clip_changed', details: { fields } })
-        const steps = { alongside, precondition: requireMatch(request.headers['if-match'], request, id) }
+        const at = readPoster(request.body.poster_at, clip)
+        const steps = {
+          alongside,
+          precondition: requireMatch(request.headers['if-match'], request, id),
+          poster: at === undefined ? undefined : await preparePosterChange(deps, clip, at),
+        }
         if (access) await changeAccess(deps, id, { texts, access, ...steps })
-        else if (Object.keys(texts).length > 0) await changeTexts(deps, id, { texts, ...steps })
+        else if (Object.keys(texts).length > 0 || steps.poster) await changeTexts(deps, id, { texts, ...steps })
         else await steps.precondition?.(deps.db)
+        if (steps.poster) deps.knownFiles.evict(id)
         return describe(reply, await findOwnClip(deps, tokenOf(request), id))
       },
     )

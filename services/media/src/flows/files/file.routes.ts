@@ -9,7 +9,14 @@ import { apiError } from '../../errors.ts'
 import { recordView } from '../../http/record-view.ts'
 import { errorResponses } from '../../http/shapes.ts'
 import { findPublicFile } from './find-public-file.ts'
-import { answerProcessing, DownloadQuery, FILE_REQUEST_HEADERS, fileAnswers, sendFile } from './send-file.http.ts'
+import {
+  answerProcessing,
+  DownloadQuery,
+  FILE_REQUEST_HEADERS,
+  fileAnswers,
+  mayPosterChange,
+  sendFile,
+} from './send-file.http.ts'
 
 /** Files by the extension in the URL. */
 export const FILES = {
@@ -45,8 +52,9 @@ export const fileRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
       const [, id = '', ending = ''] = /^([^.]*)\.(.*)$/.exec(`${request.params.id}.${request.params.kind}`) ?? []
       const found = Object.hasOwn(FILES, ending) ? FILES[ending as keyof typeof FILES] : undefined
       if (!found) throw apiError('not_found')
-      const file = await findPublicFile(deps, { id, kind: found.kind, query: request.query })
-      if (file.state === 'processing') return answerProcessing(reply, file.progress)
+      const clip = await findPublicFile(deps, { id, kind: found.kind, query: request.query })
+      if (clip.state === 'processing') return answerProcessing(reply, clip.progress)
+      const file = { ...clip, mayChange: found.kind === 'jpg' && mayPosterChange(clip, request.query.p) }
       deps.visitLog.record({ id, ...file })
       const { kind: extension, type } = found
       const download = request.query.download === '1'

@@ -4,6 +4,7 @@ import { inDocument, withHeaders } from '@services/common/http/route-schema'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { saveAs } from '../../core/clip-views/save-as.ts'
+import type { OwnPoster } from '../../core/clips/renditions.store.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import { secondsUntil } from '../../http/lifetime.ts'
@@ -41,6 +42,7 @@ export const FILE_REQUEST_HEADERS = [
 ]
 
 export const DownloadQuery = Type.Object({
+  p: Type.Optional(Type.String({ description: 'Number of a poster, which caches keep.' })),
   download: Type.Optional(
     Type.String({
       description: '`1` saves the file, named after the title of the clip.',
@@ -50,8 +52,15 @@ export const DownloadQuery = Type.Object({
   ...linkQuery,
 })
 
+/** Whether an address of a poster, with the number `p` of a change, may show another one later. */
+export const mayPosterChange = ({ posterNumber }: Pick<OwnPoster, 'posterNumber'>, p: string | undefined): boolean =>
+  posterNumber > 0 && p !== String(posterNumber)
+
 /** Longest that a cache keeps a file. */
 const YEAR_SECONDS = 31_536_000
+
+/** The plain address of a poster that was changed shows the newest one. */
+const NEWEST_SECONDS = 300
 
 /** A short clip is transcoded in about that time. */
 const PROCESSING_RETRY_SECONDS = 2
@@ -75,7 +84,10 @@ export interface Wanted {
   extension: string
   type: string
   /** `endsAt`: see find-public-file.ts. */
-  file: Pick<PublicFile & { state: 'ready' }, 'sha256' | 'bytes' | 'addedAt' | 'title' | 'visibility' | 'endsAt'>
+  file: Pick<PublicFile & { state: 'ready' }, 'sha256' | 'bytes' | 'addedAt' | 'title' | 'visibility' | 'endsAt'> & {
+    /** True for an address that shows the newest of several posters. */
+    mayChange?: boolean
+  }
   download: boolean
 }
 
@@ -157,10 +169,10 @@ const notInStore = ({ name, ending }: Sent) => new Error(`the file ${name}.${end
 
 function describeFile(reply: FastifyReply, { name, ending, type, file, download, now }: Sent): FastifyReply {
   const audience = file.visibility === 'private' ? 'private' : 'public'
-  const seconds = Math.min(YEAR_SECONDS, secondsUntil(file.endsAt, now))
+  const seconds = Math.min(file.mayChange ? NEWEST_SECONDS : YEAR_SECONDS, secondsUntil(file.endsAt, now))
   return reply.headers({
     'content-type': type,
-    'cache-control': `${audience}, max-age=${seconds}, immutable`,
+    'cache-control': `${audience}, max-age=${seconds}${file.mayChange ? '' : ', immutable'}`,
     etag: `"${file.sha256}"`,
     'last-modified': file.addedAt.toUTCString(),
     'accept-ranges': 'bytes',

@@ -221,6 +221,7 @@ async function addClip(deps: Deps, trx: Transaction<DB>, source: SourceRow, inpu
     ...{ ...clip, ...access, ...judged, linkSalt: null, hiddenAt: hiddenReason && now },
     ...{ id, createdAt: now, state, progress, errorCode: null, sha256 },
     ...{ bytes, info, hasAudio, placeholder, extras, isShowable: state === 'ready' },
+    ...{ posterAt: null, posterNumber: 0, posterWanted: null, posterState: null, posterFile: null },
   }
   await input.alongside?.(trx, accepted)
   // The worker emitted this event for the first clip of these bytes only.

@@ -9,10 +9,12 @@ import { isDiskFull } from '../../ffmpeg/machine-faults.ts'
 import { countVariant } from '../../metrics.ts'
 import { StorageUnavailable } from '../../store/blobs/blob-storage.ts'
 import { makeVariant } from '../variants/store-variant.ts'
+import { changePoster } from './add-poster.ts'
 import { VARIANTS_QUEUE, type VariantJob } from './queues.ts'
 
 export async function makeVariantOfSource(deps: Deps, job: QueueJob<VariantJob>): Promise<void> {
-  const { sourceId, name, variant } = job.data
+  const { sourceId, name, variant, clipId, request } = job.data
+  if (clipId && request) return changePoster(deps, job, { clipId, request })
   const [claim, source] = await Promise.all([findClaim(deps.db, { sourceId, name }), findSource(deps.db, sourceId)])
   if (!claim || source?.state !== 'ready') return
   const { info, bytes } = source

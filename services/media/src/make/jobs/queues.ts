@@ -1,4 +1,5 @@
 import type { QueueDefinition } from '@services/common/queue/queue-definition'
+import type { PosterChange } from '../../core/clips/posters.store.ts'
 import type { Variant } from '../../core/variants/variant.ts'
 import type { MediaInfo } from '../../db/media-info.ts'
 import type { Way } from '../../metrics.ts'
@@ -85,6 +86,9 @@ export interface VariantJob {
   /** Canonical name of the variant. */
   name: string
   variant: Variant
+  /** Change of a clip's poster, which the variant is made for. */
+  clipId?: PosterChange['clipId']
+  request?: PosterChange['request']
 }
 
 /**

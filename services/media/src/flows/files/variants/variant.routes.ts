@@ -5,6 +5,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { LinkQuery } from '../../../core/clip-access/share-links.ts'
 import {
+  isStill,
   nameOfVariant,
   parseFixedVariant,
   parseSignedVariant,
@@ -16,7 +17,14 @@ import { apiError } from '../../../errors.ts'
 import { secondsUntil } from '../../../http/lifetime.ts'
 import { errorResponses } from '../../../http/shapes.ts'
 import { findPublicFile, type PublicFile } from '../find-public-file.ts'
-import { answerProcessing, DownloadQuery, FILE_REQUEST_HEADERS, fileAnswers, sendFile } from '../send-file.http.ts'
+import {
+  answerProcessing,
+  DownloadQuery,
+  FILE_REQUEST_HEADERS,
+  fileAnswers,
+  mayPosterChange,
+  sendFile,
+} from '../send-file.http.ts'
 import { findOrMakeVariant } from './find-or-make-variant.ts'
 import { isSigned } from './signature.ts'
 
@@ -94,15 +102,18 @@ async function answer(
   deps: Deps,
   request: FastifyRequest,
   reply: FastifyReply,
-  { id, variant, query }: { id: string; variant: Variant; query: LinkQuery & { download?: string } },
+  { id, variant: named, query }: { id: string; variant: Variant; query: LinkQuery & { download?: string; p?: string } },
 ) {
   const { config, limits, newId } = deps
-  const { ending } = variant
+  const { ending } = named
   const { type, extension, original } = VARIANT_TYPES[ending]
   // The link to a poster shows no other frame.
-  const kind = variant.atSeconds === undefined ? original : 'mp4'
+  const kind = named.atSeconds === undefined ? original : 'mp4'
   const clip = await findPublicFile(deps, { id, kind, query })
   if (clip.state === 'processing') return answerProcessing(reply, clip.progress)
+  const showsPoster = isStill(named) && named.atSeconds === undefined
+  const isChosen = showsPoster && clip.posterAt !== null
+  const variant: Variant = isChosen ? { ...named, atSeconds: clip.posterAt as number, isPoster: true } : named
   const found = await findOrMakeVariant(deps, {
     id,
     variant,
@@ -113,8 +124,9 @@ async function answer(
   if (found.state === 'processing') return answerProcessing(reply, found.progress)
   deps.visitLog.record({ id, ...clip })
   if (found.state === 'original') return redirectToFile(deps, reply, { id, original, query, clip })
-  const options = nameOfVariant(variant).slice(0, -ending.length - 1)
-  const file = { ...clip, sha256: found.sha256, bytes: found.bytes }
+  const options = nameOfVariant(named).slice(0, -ending.length - 1)
+  const mayChange = showsPoster && mayPosterChange(clip, query.p)
+  const file = { ...clip, sha256: found.sha256, bytes: found.bytes, mayChange }
   return sendFile(deps, request, reply, {
     name: `${id}-${options}`,
     ending,
@@ -133,7 +145,9 @@ function redirectToFile(
 ) {
   const audience = clip.visibility === 'private' ? 'private' : 'public'
   const seconds = Math.min(REDIRECT_SECONDS, secondsUntil(clip.endsAt, now()))
-  const kept = new URLSearchParams(Object.entries(query).filter(([name]) => ['download', 'a', 'e', 's'].includes(name)))
+  const kept = new URLSearchParams(
+    Object.entries(query).filter(([name]) => ['download', 'a', 'e', 's', 'p'].includes(name)),
+  )
   if (clip.visibility !== 'public') reply.header('x-robots-tag', 'noindex')
   return reply
     .headers({

@@ -54,7 +54,7 @@ export async function showClips(
     const view = toView(clip, site, link)
     const state = ownerState(clip)
     const hasPoster = clip.isShowable && state !== 'hidden'
-    const small = `${site.filesBaseUrl}/f/${clip.id}/w320.webp${link?.queryOf('jpg') ?? ''}`
+    const small = `${site.filesBaseUrl}/f/${clip.id}/w320.webp${new URL(view.urls.jpg).search}`
     return {
       ...{ clip, view, state, place: waiting.get(clip.id), views: views.get(clip.id) },
       poster: hasPoster ? (state === 'ready' ? small : view.urls.jpg) : undefined,
