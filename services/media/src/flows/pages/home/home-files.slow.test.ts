@@ -71,6 +71,8 @@ describe('several files', { tags: 'chromium' }, () => {
   test('forty that are dropped at once over a connection that breaks become forty clips, but for a refused one', async () => {
     const { page, token, complaints } = await openPage({ viewport: { width: 320, height: 700 } })
     const files = [...(await newGifs(39)), Buffer.from('no clip')]
+    const headers = { token: token.token, 'content-type': 'application/json' }
+    const album = await service.call('POST', '/albums', { headers, body: JSON.stringify({ title: 'Trip' }) })
     // One answer is lost before the service has the file, one after; then the connection works again.
     let calls = 0
     await page.route('**/media/upload', async (route) => {
@@ -85,6 +87,7 @@ describe('several files', { tags: 'chromium' }, () => {
     await page.getByLabel('Title of 7.gif').fill('The seventh')
     await page.click('#more summary')
     await page.fill('#tags', 'forty')
+    await page.selectOption('#album', { label: 'Trip' })
     await page.click('#send')
     await expect.poll(() => page.textContent('#tally')).toBe('39 of 40 ready, 1 not added')
     expect(await states(page)).toEqual([...Array.from({ length: 39 }, () => 'ready'), 'refused'])
@@ -93,6 +96,7 @@ describe('several files', { tags: 'chromium' }, () => {
     expect(clips).toHaveLength(39)
     expect(clips.filter(({ title }) => title === 'The seventh')).toHaveLength(1)
     expect(clips.every(({ tags }) => tags[0] === 'forty')).toBe(true)
+    expect((await service.get(`/albums/${album.body.success.id}`, headers)).body.success.count).toBe(39)
     await expect.poll(() => page.textContent('#live')).toBe('39 of 40 ready, 1 not added')
 
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(320)
