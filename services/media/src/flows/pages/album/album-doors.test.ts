@@ -199,7 +199,7 @@ describe('an address of a private clip that is signed for an album', () => {
 
   test('ends with the album', async ({ service }) => {
     const { album, link, signed } = await linked(service)
-    await service.deps.pool.query('delete from albums where id = $1', [album.id])
+    await service.call('DELETE', `/albums/${album.id}`, { headers: { token: service.token } })
     expect(await statusesOf(service, { ...signed, album: link.page })).toEqual({ ...all(404), album: 404 })
   })
 

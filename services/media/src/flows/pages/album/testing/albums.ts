@@ -1,11 +1,11 @@
 // Albums for tests of their pages: clips are uploads, many of them rows of one source.
 
+import { expect } from 'vitest'
 import { gif } from '../../../../../test/gif-bytes.ts'
 import { type FormFields, idIn, type TestService } from '../../../../../test/service.ts'
 import { albumUrls } from '../../../../core/albums/album-view.ts'
 
 let frames = 0
-let albums = 0
 let fills = 0
 
 /** A ready clip of bytes that no other clip has. */
@@ -14,37 +14,31 @@ export async function addClip(service: TestService, fields: FormFields = []): Pr
   return idIn(await service.readyAlike(gif(64, 40, [{ delay: 10 }, { delay: frames, color: 1 }]), fields))
 }
 
-const call = (service: TestService, method: string, path: string, body?: object, token = service.token) =>
-  service.call(method, path, {
+async function call(service: TestService, method: string, path: string, body?: object, token = service.token) {
+  const answer = await service.call(method, path, {
     headers: { token, ...(body && { 'content-type': 'application/json' }) },
     ...(body && { body: JSON.stringify(body) }),
   })
+  expect([method, path, answer.status < 300, answer.text]).toEqual([method, path, true, answer.text])
+  return answer
+}
 
 export type Album = { id: string; page: string; embed: string; oembed: string }
 
 /** An album of these clips. */
 export async function addAlbum(
   service: TestService,
-  fields: { clips?: readonly string[]; title?: string; description?: string; visibility?: string },
+  { clips = [], ...fields }: { clips?: readonly string[]; title?: string; description?: string; visibility?: string },
 ): Promise<Album> {
-  const { clips = [], title = 'Trip', description = null, visibility = 'public' } = fields
-  const id = `Album${String(++albums).padStart(3, '0')}`
-  await service.deps.pool.query(
-    `insert into albums (id, token_id, title, description, visibility, created_at, updated_at)
-     select $1, id, $2, $3, $4, $5, $5 from api_tokens where prefix = left($6, length(prefix)) limit 1`,
-    [id, title, description, visibility, service.clock.now(), service.token],
-  )
+  const { body } = await call(service, 'POST', '/albums', { title: 'Trip', ...fields })
+  const { id } = body.success
   await addItems(service, id, clips)
   return { id, ...albumUrls(id, service.deps.config.site) }
 }
 
-export const addItems = (service: TestService, id: string, clips: readonly string[]) =>
-  service.deps.pool.query(
-    `insert into album_items (album_id, clip_id, position, added_at)
-     select $1, clip, at + (select count(*) from album_items where album_id = $1), $3
-     from unnest($2::text[]) with ordinality item (clip, at)`,
-    [id, clips, service.clock.now()],
-  )
+export async function addItems(service: TestService, id: string, ids: readonly string[]): Promise<void> {
+  if (ids.length > 0) await call(service, 'POST', `/albums/${id}/items`, { ids })
+}
 
 /** A link to a private album. */
 export async function linkTo(service: TestService, id: string, body: object = {}) {
@@ -85,14 +79,14 @@ export const steps = {
     setSource(service, clip, `state = 'failed', error_code = 'corrupt_media'`),
   processing: (service: TestService, clip: string) => setSource(service, clip, `state = 'processing', progress = 0.5`),
   'taken out': (service: TestService, clip: string, albums: readonly string[]) =>
-    service.deps.pool.query('delete from album_items where clip_id = $1 and album_id = any($2)', [clip, albums]),
+    Promise.all(albums.map((id) => call(service, 'DELETE', `/albums/${id}/items/${clip}`))),
 } satisfies Record<string, (service: TestService, clip: string, albums: readonly string[]) => Promise<unknown>>
 
 export const change = (service: TestService, clip: string, changes: object) =>
   call(service, 'PATCH', `/media/${clip}`, changes)
 
 export const changeAlbum = (service: TestService, id: string, changes: { visibility: string }) =>
-  service.deps.pool.query('update albums set visibility = $2 where id = $1', [id, changes.visibility])
+  call(service, 'PATCH', `/albums/${id}`, changes)
 
 async function decide(service: TestService, clip: string, decision: object) {
   const { token } = await service.newToken({ scopes: ['admin'] })
