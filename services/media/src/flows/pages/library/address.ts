@@ -4,7 +4,7 @@ import type { ListQuery } from '../../../core/lists/list-query.ts'
 import { SORTS, type Sort } from '../../../core/lists/search/position.ts'
 
 /** Parameters of GET /media that the page has fields for. */
-export const FILTERS = ['q', 'tag', 'state', 'visibility', 'nsfw', 'from', 'to', 'sort', 'order'] as const
+export const FILTERS = ['q', 'tag', 'album', 'state', 'visibility', 'nsfw', 'from', 'to', 'sort', 'order'] as const
 export type Filter = (typeof FILTERS)[number]
 
 /** Given parameters, as text. */

@@ -15,6 +15,8 @@ export interface Library {
   nextCursor: string | null
   /** Clips of the most used tags. */
   tags: readonly { tag: string; count: number }[]
+  /** Newest albums of the token. */
+  albums: readonly { id: string; title: string }[]
   usage: OwnUsage
   /** Rights of the token. */
   may: { write: boolean; delete: boolean }
@@ -84,7 +86,7 @@ function search(library: Library, setting: Setting): Html {
   const { language, baseUrl } = setting
   const words = libraryWords[language]
   const kept = filters.tag !== undefined && html`<input type="hidden" name="tag" value="${filters.tag}">`
-  const isNarrowed = (['state', 'visibility', 'nsfw', 'from', 'to'] as const).some((name) => filters[name])
+  const isNarrowed = (['album', 'state', 'visibility', 'nsfw', 'from', 'to'] as const).some((name) => filters[name])
   return html`<search>
 <form class="search" method="get" action="${baseUrl}/library">
 ${kept}<label class="unseen" for="q">${words.search}</label>
@@ -109,7 +111,7 @@ ${choice(
   ],
   filters,
 )}
-${day('from', words.from, filters)}
+${inAlbum(library, words)}${day('from', words.from, filters)}
 ${day('to', words.to, filters)}
 </div></details>
 </form>
@@ -132,6 +134,15 @@ function tagLinks({ tags, filters }: Library, { language, formats, baseUrl }: Se
 
 const choice = (name: Filter, label: string, options: readonly (readonly [string, string])[], filters: Filters): Html =>
   html`<label>${label} <select name="${name}">${options.map(([value, text]) => html`<option value="${value}"${value === (filters[name] ?? '') && html` selected`}>${text}</option>`)}</select></label>`
+
+/** An album of the address that is none of these stays the choice. */
+function inAlbum({ albums, filters }: Library, words: { album: string; any: string }): Html | false {
+  const options = albums.map(({ id, title }) => [id, title] as const)
+  const isListed = filters.album === undefined || albums.some(({ id }) => id === filters.album)
+  const others = isListed || filters.album === undefined ? [] : [[filters.album, filters.album] as const]
+  const all = [...options, ...others]
+  return all.length > 0 && choice('album', words.album, [['', words.any], ...all], filters)
+}
 
 const day = (name: 'from' | 'to', label: string, filters: Filters): Html =>
   html`<label>${label} <input type="date" name="${name}" value="${filters[name]}"></label>`

@@ -5,6 +5,7 @@ import { ApiError } from '@services/common/errors'
 import { toText } from '@services/common/html'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import { listAlbums } from '../../../core/albums/albums.store.ts'
 import { isClipId } from '../../../core/clips/clip-id.ts'
 import { findOwnClip } from '../../../core/clips/own-clip.ts'
 import { listFiles } from '../../../core/clips/renditions.store.ts'
@@ -40,6 +41,9 @@ import { type ShownClip, showClips } from './shown-clips.ts'
 /** Rows of two to eight cards. With more a page would exceed 60 KB. */
 const PER_PAGE = 40
 
+/** Albums to choose from: with more, long titles would exceed the size of the page. */
+const MOST_ALBUMS = 30
+
 /** The most used tags, counted among the newest clips as GET /media/tags does. */
 const TAGS = { among: 10_000, limit: 30 }
 
@@ -63,16 +67,17 @@ export const libraryRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
     const filters = readFilters(request.query)
     const cursor = typeof request.query.cursor === 'string' ? request.query.cursor : undefined
     const setting = settingOf(visitor)
-    const [list, usage, tags] = await Promise.all([
+    const [list, usage, tags, albums] = await Promise.all([
       readPage(visitor, filters, cursor),
       findOwnUsage(deps, token),
       deps.reads.current((reads) => countTags(reads, token.id, { ...TAGS, now: now() })),
+      deps.reads.current((reads) => listAlbums(reads, token.id, { after: undefined, limit: MOST_ALBUMS })),
     ])
     const may = rightsOf(token)
     return sendSignedInPage(reply, site, visitor, {
       ...{ title: libraryWords[language].title, current: '/library' },
       ...{ styles: ['library.css', 'grid.css'], scripts: ['library/library.js'] },
-      body: libraryPage({ ...list, filters, cursor, tags, usage, may }, setting),
+      body: libraryPage({ ...list, filters, cursor, tags, albums, usage, may }, setting),
       data: {
         ...{ words: libraryScriptWords[language], failures: failureWords[language], may, filters, token: token.id },
         isFirst: cursor === undefined,

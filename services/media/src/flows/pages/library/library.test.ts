@@ -99,14 +99,23 @@ describe('the library', () => {
 
   test('finds clips by the filters of its address, and keeps them in its form', async ({ service }) => {
     const { token } = await service.newToken()
-    await addClips(service, token)
+    const ids = await addClips(service, token)
     const headers = await signedIn(service, token)
     const namesAt = async (query: string) => [...cardsIn((await service.get(`/library?${query}`, headers)).text).keys()]
     expect((await namesAt('q=cat&state=&nsfw=&sort=')).toSorted()).toEqual(['A cat jumps', 'For me alone'])
     expect(await namesAt('tag=CAT&sort=title')).toEqual(['A cat jumps', 'For me alone'])
     expect(await namesAt('state=failed')).toEqual(['Clip failed 0'])
     expect(await namesAt('nsfw=true')).toEqual(['Look away'])
+    expect(await namesAt('visibility=unlisted')).toEqual(['Only with the address'])
     expect(await namesAt('from=2999-01-01')).toEqual([])
+    const ofAlbum = { headers: { token, 'content-type': 'application/json' } }
+    const made = await service.call('POST', '/albums', { ...ofAlbum, body: JSON.stringify({ title: 'A <trip>' }) })
+    const { id: album } = made.body.success
+    await service.call('POST', `/albums/${album}/items`, { ...ofAlbum, body: JSON.stringify({ ids: [ids.sensitive] }) })
+    expect(await namesAt(`album=${album}`)).toEqual(['Look away'])
+    expect((await service.get(`/library?album=${album}`, headers)).text).toContain(
+      `<option value="${album}" selected>A &lt;trip&gt;</option>`,
+    )
     const { text } = await service.get('/library?q=%22%3E%3Cb&tag=cat&sort=title&from=2020-01-01', headers)
     expect(text).toContain('name="q" value="&quot;&gt;&lt;b"')
     expect(text).toContain('<option value="title" selected>')
