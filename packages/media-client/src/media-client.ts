@@ -1,5 +1,6 @@
 // A client of the media service, for Node and browsers. It imports nothing but its own files, so that it can be
 // published alone. Tests: beside it, and services/media/test/media-client*.test.ts.
+import { administrationOf } from './administration.ts'
 import { albumsOf } from './albums.ts'
 import { call, successOf } from './call.ts'
 import { type Answer, type Connection, open, pathOf } from './exchange.ts'
@@ -21,6 +22,7 @@ import type {
 import { type Progress, toAdded, uploadForm, uploadPieces } from './upload.ts'
 import { watchClip, watchClips } from './watch.ts'
 
+export type * from './administration-shapes.ts'
 export { MediaError, type MediaErrorCode } from './media-error.ts'
 export type {
   Added,
@@ -86,6 +88,9 @@ export function createMediaClient({ baseUrl, token, fetch }: MediaClientOptions)
   }
 
   return {
+    /** Calls of administrators, for tokens with the scope `admin`. */
+    admin: administrationOf(connection),
+
     /** Adds a file: a Blob or File, or bytes. `openAsBlob` of node:fs opens a path without reading it into memory. */
     async upload(file: Blob | ArrayBuffer | Uint8Array, options: UploadOptions = {}): Promise<Added> {
       const { fields = {}, resumable = 'auto', signal, onProgress } = options

@@ -11,7 +11,7 @@ import { moderate } from '../../../core/lifecycle/moderate.ts'
 import { readOwnClips } from '../../../core/lists/read-list.ts'
 import { listModerationsOf } from '../../../core/reports/moderations.store.ts'
 import { findReport, listReports } from '../../../core/reports/reports.store.ts'
-import { MODERATION_ACTIONS } from '../../../db/tables.ts'
+import { MODERATION_ACTIONS, SOURCE_STATES } from '../../../db/tables.ts'
 import { isUuid } from '../../../db/uuid.ts'
 import type { Deps } from '../../../deps.ts'
 import { apiError } from '../../../errors.ts'
@@ -27,7 +27,7 @@ const MOST_DECISIONS = 10
 
 const Text = Type.Optional(Type.String({ maxLength: 300 }))
 const ReportsQuery = Type.Object({ state: Text, cursor: Text, done: Text, clip: Text })
-const ClipsQuery = Type.Object({ q: Text, token: Text, cursor: Text, done: Text, clip: Text })
+const ClipsQuery = Type.Object({ q: Text, token: Text, state: Text, cursor: Text, done: Text, clip: Text })
 
 const DecideBody = Type.Object({
   form_token: Type.String(),
@@ -76,15 +76,20 @@ ${field({ name: 'q', label: words.searchLabel, hint: words.searchHint, value: q,
 ${problem && notice('problem', words.badSearch)}${ids.flatMap((id) => {
   const about = clips.get(id)
   return about ? [clipCard(view, about, back)] : []
-})}${clips.size === 0 && !problem && html`<p class="empty">${words.noClips}</p>\n`}${pager(view, '/admin/clips', { q, token, cursor }, nextCursor)}`,
+})}${clips.size === 0 && !problem && html`<p class="empty">${words.noClips}</p>\n`}${pager(view, '/admin/clips', { q, token, state: request.query.state, cursor }, nextCursor)}`,
     })
 
     /** Finds clips by id or hash, else by words. */
-    async function find(asked: { q?: string; token?: string; cursor?: string }) {
+    async function find(asked: { q?: string; token?: string; state?: string; cursor?: string }) {
       const text = (asked.q ?? '').trim()
       const named = isClipId(text) || /^[\da-f]{64}$/i.test(text) ? await findJudgedIds(db, text, PER_PAGE) : []
       if (named.length > 0 || /^[\da-f]{64}$/i.test(text)) return { ids: named, nextCursor: null }
-      const words = { ...(text && { q: text }), ...(asked.token && { token: asked.token.trim() }) }
+      const state = SOURCE_STATES.find((known) => known === asked.state)
+      const words = {
+        ...(text && { q: text }),
+        ...(asked.token && { token: asked.token.trim() }),
+        ...(state && { state }),
+      }
       try {
         const query = { ...words, cursor: asked.cursor, limit: PER_PAGE }
         const { clips: listed, nextCursor } = await readOwnClips(deps, visitorOf(request).token, query)

@@ -49,7 +49,7 @@ ${table({
 <p class="hint">${words.otherQueues}: ${state.queues.map(({ name, waiting }) => `${name} ${formats.number(waiting)}`).join(', ')}</p>
 </div>
 <h2>${words.dead}</h2>
-<p class="hint">${words.deadHint} ${link(view, '/admin/clips', words.failedClips)}</p>
+<p class="hint">${words.deadHint} ${link(view, '/admin/clips?state=failed', words.failedClips)}</p>
 ${table({
   ...{ caption: words.dead, empty: words.noDead },
   columns: [words.what, words.reason, words.attempts, words.token, words.clip, words.at, words.action],
