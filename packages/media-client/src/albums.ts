@@ -4,11 +4,11 @@ import type { Connection } from './exchange.ts'
 import { pagesOf } from './pages.ts'
 import type { Album, AlbumFields, Clip } from './shapes.ts'
 
-interface Options {
+export interface Options {
   signal?: AbortSignal
 }
 
-interface ChangeOptions extends Options {
+export interface ChangeOptions extends Options {
   /** `etag` of the album as it was read: throws album_changed if another change was faster. */
   etag?: string | undefined
 }

@@ -142,6 +142,7 @@ export function createMediaClient({ baseUrl, token, fetch }: MediaClientOptions)
 
     /** Acts on up to 500 clips. Each is changed or refused on its own; a repeated attempt does nothing twice. */
     async bulk(ids: readonly string[], act: BulkAct, { signal }: CallOptions = {}): Promise<BulkResult[]> {
+      if (ids.length === 0) return []
       const headers = { ...JSON_BODY, 'idempotency-key': randomKey() }
       const body = () => JSON.stringify({ ids, ...act })
       const request = { method: 'POST', path: '/media/bulk', headers, body, signal, isRepeatable: true }

@@ -138,7 +138,7 @@ export interface Usage {
 export interface ListFilter {
   /** Words of title, tags and author; the last may be the beginning of one. */
   q?: string
-  sort?: 'created' | 'title' | 'bytes' | 'duration'
+  sort?: 'created' | 'title' | 'bytes' | 'duration' | 'views'
   order?: 'asc' | 'desc'
   /** Earliest day or time of the creation. */
   from?: string

@@ -34,7 +34,7 @@ const ofResult: Document['Result'] = {} as Result
 const upload: Same<Exclude<keyof ClipFields, 'attribution'>, Exclude<Body<'/media/upload', 'multipart/form-data'>, 'file' | \`attribution_\${string}\`>> = true
 const imported: Same<keyof ClipFields, Exclude<Body<'/media/import', 'application/json'>, 'source'>> = true
 const filter: Same<keyof ListFilter, Exclude<keyof NonNullable<paths['/media']['get']['parameters']['query']>, 'limit' | 'cursor'>> = true
-const texts: Same<keyof ClipTexts, keyof NonNullable<paths['/media/{id}']['patch']['requestBody']>['content']['application/json']> = true
+const texts: Same<keyof ClipChanges, keyof NonNullable<paths['/media/{id}']['patch']['requestBody']>['content']['application/json']> = true
 
 export const run = async () => [inClip, ofClip, inResult, ofResult, upload, imported, filter, texts].length
 `
