@@ -123,6 +123,9 @@ async function makeReady({ path }: Endpoint): Promise<void> {
     const insert = `insert into albums (id, token_id, title, visibility, created_at, updated_at)
       select id, token_id, 'Trip', 'public', now(), now() from clips where id = $1 on conflict do nothing`
     await pool.query(insert, [clip])
+    const item = `insert into album_items (album_id, clip_id, position, added_at)
+      values ($1, $1, 1, now()) on conflict do nothing`
+    if (path.endsWith('/items/{clip}')) await pool.query(item, [clip])
   }
   const report = randomUUID()
   if (path === '/reports/{id}') {
@@ -145,7 +148,8 @@ async function makeReady({ path }: Endpoint): Promise<void> {
       if (path.startsWith('/reports')) return report
       return path.startsWith('/webhooks') ? delivery.webhook_id : victim || clip
     },
-    ids: () => clip,
+    ids: () => (path.startsWith('/albums') ? [clip] : clip),
+    clip: () => clip,
     delivery: () => delivery.id,
     url: () => (path.startsWith('/webhooks') ? undefined : `https://media.example/gif/${clip}`),
   }
@@ -172,7 +176,7 @@ const FORM = 'application/x-www-form-urlencoded'
 const known: Record<string, readonly unknown[]> = {
   kind: ['gif', 'mp4', 'file', 'exe'],
   id: ['00000000'],
-  ids: [['00000000']],
+  ids: [['00000000'], []],
   day: ['2026-01-01'],
   count: [1, 2],
   url: ['https://example.com/hook', 'http://127.0.0.1:1/', 'https://media.example/gif/00000000'],
@@ -288,7 +292,7 @@ function bodyOf(type: string, schema: JsonSchema, random: Random): { type: strin
   const isOneAct = names.includes('action') && names.includes('ids') && random.chance(0.5)
   const members = isOneAct
     ? ['ids', 'action', 'nsfw']
-    : names.filter((name) => name === 'source' || name === 'file' || random.chance(chance))
+    : names.filter((name) => ['source', 'file', 'action'].includes(name) || random.chance(chance))
   const wrong = random.chance(0.4) ? random.pick(names) : undefined
   const value = (name: string) =>
     name === wrong ? withoutNetwork(random.pick(WRONG_VALUES)) : random.pick(known[name] ?? ['text'])

@@ -7,6 +7,7 @@ import { inDocument } from '@services/common/http/route-schema'
 import { type Static, Type } from 'typebox'
 import { fileName } from '../../../core/clip-views/save-as.ts'
 import { invalidField } from '../../../core/clips/clip-fields.ts'
+import { isClipId } from '../../../core/clips/clip-id.ts'
 import { allows } from '../../../core/tokens/scopes.ts'
 import { MAIN_KINDS, type MainKind } from '../../../db/tables.ts'
 import type { Deps } from '../../../deps.ts'
@@ -66,7 +67,7 @@ export const archiveRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
         const { kind = 'mp4' } = request.query
         const ids = readIds(request.query.ids)
         const tokenId = allows(token, 'admin') ? undefined : token.id
-        const found = await findArchivedFiles(db, { ids, kind, tokenId, now: now() })
+        const found = await findArchivedFiles(db, { ids: ids.filter(isClipId), kind, tokenId, now: now() })
         const entries = requireAll(ids, found).map(entryOf(kind, new Set()))
         const headers = {
           'content-type': 'application/zip',
