@@ -54,7 +54,8 @@ export async function showClips(
     const view = toView(clip, site, link)
     const state = ownerState(clip)
     const hasPoster = clip.isShowable && state !== 'hidden'
-    const small = `${site.filesBaseUrl}/f/${clip.id}/w320.webp${new URL(view.urls.jpg).search}`
+    // The query stays: the signature of the poster, and the number of its changes.
+    const small = view.urls.jpg.replace(/\.jpg(?=$|\?)/, '/w320.webp')
     return {
       ...{ clip, view, state, place: waiting.get(clip.id), views: views.get(clip.id) },
       poster: hasPoster ? (state === 'ready' ? small : view.urls.jpg) : undefined,
