@@ -46,7 +46,7 @@ export function createRateLimits(pool: pg.Pool, { limits, database }: Pick<Confi
     return [named('import burst', { ...burst, points }), named(limit, rate)]
   }
 
-  const counted = new WeakMap<FastifyRequest, TokenLimit>()
+  const counted = new WeakMap<FastifyRequest, { limit: TokenLimit; points: number }>()
   /** Counts a call under a key that the caller made. Throws rate_limited. */
   async function countKey(name: string, rate: Rate, key: string): Promise<void> {
     const { state, isOver } = await consume(limiterOf(name, rate), key)
@@ -59,12 +59,13 @@ export function createRateLimits(pool: pg.Pool, { limits, database }: Pick<Confi
     /**
      * Counts the call and reports the rest in headers (draft-ietf-httpapi-ratelimit-headers); of two limits the one
      * with less left. Throws rate_limited. `read` counts a caller without a token only by a known address: otherwise
-     * one caller could block public routes for all.
+     * one caller could block public routes for all. A request that does the work of several calls counts the further
+     * ones itself.
      */
-    async count(request: FastifyRequest, reply: FastifyReply, limit: TokenLimit): Promise<void> {
+    async count(request: FastifyRequest, reply: FastifyReply, limit: TokenLimit, points = 1): Promise<void> {
       let nearest = Number.POSITIVE_INFINITY
       for (const { rate, limiter } of limitsOf(request, limit)) {
-        const { state, isOver } = await consume(limiter, keyOf(request))
+        const { state, isOver } = await consume(limiter, keyOf(request), points)
         const resetSeconds = Math.max(1, Math.ceil(state.msBeforeNext / 1000))
         const remaining = Math.max(0, state.remainingPoints)
         if (isOver || remaining < nearest) {
@@ -78,7 +79,7 @@ export function createRateLimits(pool: pg.Pool, { limits, database }: Pick<Confi
         nearest = Math.min(nearest, remaining)
         if (isOver) throw apiError('rate_limited', { retryAfterSeconds: resetSeconds })
       }
-      counted.set(request, limit)
+      counted.set(request, { limit, points: points + (counted.get(request)?.points ?? 0) })
     },
     countKey,
     /**
@@ -90,11 +91,11 @@ export function createRateLimits(pool: pg.Pool, { limits, database }: Pick<Confi
     },
     /** `onError` hook: takes back the count of a call answered "retry later" (503, queue_full), if it was counted. */
     async refund(request: FastifyRequest, reply: FastifyReply, error: unknown): Promise<void> {
-      const limit = counted.get(request)
-      if (limit === undefined || !isSentAway(error)) return
+      const call = counted.get(request)
+      if (!call || !isSentAway(error)) return
       const left: number[] = []
-      for (const { rate, limiter } of limitsOf(request, limit)) {
-        const { remainingPoints } = await limiter.reward(keyOf(request), 1)
+      for (const { rate, limiter } of limitsOf(request, call.limit)) {
+        const { remainingPoints } = await limiter.reward(keyOf(request), call.points)
         left.push(Math.min(rate.points, remainingPoints))
       }
       reply.header('ratelimit-remaining', Math.min(...left))
@@ -123,9 +124,13 @@ function openLimiter(pool: pg.Pool, namespace: string, name: string, rate: Rate)
   })
 }
 
-async function consume(limiter: RateLimiterAbstract, key: string): Promise<{ state: RateLimiterRes; isOver: boolean }> {
+async function consume(
+  limiter: RateLimiterAbstract,
+  key: string,
+  points = 1,
+): Promise<{ state: RateLimiterRes; isOver: boolean }> {
   try {
-    return { state: await limiter.consume(key), isOver: false }
+    return { state: await limiter.consume(key, points), isOver: false }
   } catch (refusal) {
     if (refusal instanceof RateLimiterRes) return { state: refusal, isOver: true }
     throw refusal

@@ -7,7 +7,6 @@ import type { Deps } from '../../deps.ts'
 import { apiError, type ErrorCode } from '../../errors.ts'
 import { type Act, type AdminActor, recordActs } from '../audit/audit.ts'
 import { isExpired } from '../clips/access.ts'
-import { isClipId } from '../clips/clip-id.ts'
 import { allows } from '../tokens/scopes.ts'
 import type { ApiToken } from '../tokens/tokens.store.ts'
 import { type LockedClip, lockClips } from './change-clips.store.ts'
@@ -30,7 +29,7 @@ export async function changeClips<Change>(
   trx: Transaction<DB>,
   { token, by, ids, act }: { token: ApiToken; by: AdminActor; ids: readonly string[]; act: ClipsAct<Change> },
 ): Promise<ClipResult[]> {
-  const locked = await lockClips(trx, ids.filter(isClipId), allows(token, 'admin') ? undefined : token.id)
+  const locked = await lockClips(trx, ids, allows(token, 'admin') ? undefined : token.id)
   const clips = new Map(locked.map((clip) => [clip.id, clip]))
   await act.begin?.(
     trx,

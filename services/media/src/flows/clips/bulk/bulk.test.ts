@@ -186,6 +186,21 @@ describe('a request is refused as a whole', () => {
   })
 })
 
+test('each fifty clips count as one call, and one too many changes nothing', async () => {
+  const { token } = await service.newToken({ limits: { read: 12 } })
+  const [id = ''] = await addClips(service, 1, { token })
+  // The deletions of helpers count, too.
+  await service.deps.pool.query('delete from rate_limits')
+  const ids = [id, ...Array.from({ length: 500 }, (_, n) => `A${String(n).padStart(7, '0')}`)]
+  const left = async (count: number) =>
+    (await bulk({ ids: ids.slice(0, count), action: 'tag', tags: ['x'] }, token)).headers.get('ratelimit-remaining')
+  expect([await left(50), await left(51), await left(1)]).toEqual(['11', '9', '8'])
+  const { status, body } = await bulk({ ids: ids.slice(0, 500), action: 'delete' }, token)
+  expect([status, body.error?.code]).toEqual([429, 'rate_limited'])
+  const { rows } = await service.deps.pool.query('select deleted_at from clips where id = $1', [id])
+  expect(rows).toEqual([{ deleted_at: null }])
+})
+
 describe('a key', () => {
   test('makes a repetition answer what was answered, and change nothing', async () => {
     const ids = await addClips(service, 60)
@@ -195,6 +210,29 @@ describe('a key', () => {
     expect(first.body.success.results).toEqual(allOk(ids))
     expect([again.status, again.body]).toEqual([200, first.body])
     expect([first, again].map(({ headers }) => headers.get('idempotency-replayed'))).toEqual([null, 'true'])
+  })
+
+  test('has codes stored, not ids and messages, and no id that no clip can have; a repetition is the same text', async () => {
+    const { token, id: tokenId } = await service.newToken()
+    const ids = await addClips(service, 2, { token })
+    await bulk({ ids: ids.slice(1), action: 'tag', tags: Array.from({ length: 30 }, (_, n) => `t${n}`) }, token)
+    const unknown = Array.from({ length: 60 }, (_, n) => `A${String(n).padStart(7, '0')}`)
+    const wrong = Array.from({ length: 400 }, (_, n) => String(n).padStart(64, '-'))
+    const body = { ids: [...wrong.slice(1), ...unknown, ...ids, ...wrong.slice(0, 1)], action: 'tag', tags: ['more'] }
+    const ask = () => bulk(body, token, { 'idempotency-key': 'small' })
+    const [first, again] = [await ask(), await ask()]
+    expect([again.text, again.headers.get('idempotency-replayed')]).toEqual([first.text, 'true'])
+    const codes = first.body.success.results.map(({ code }: { code?: string }) => code ?? 'ok')
+    const notFound = (some: string[]) => some.map(() => 'not_found')
+    expect(codes).toEqual([...notFound(wrong.slice(1)), ...notFound(unknown), 'ok', 'invalid_field', 'not_found'])
+    const { rows } = await service.deps.pool.query(
+      'select length(answer::text) as length from idempotency_keys where token_id = $1',
+      [tokenId],
+    )
+    expect(rows).toHaveLength(2)
+    for (const { length } of rows) expect(length).toBeLessThan(400)
+    const onlyWrong = await bulk({ ids: wrong, action: 'delete' }, token, { 'idempotency-key': 'wrong' })
+    expect([onlyWrong.status, onlyWrong.headers.get('idempotency-replayed')]).toEqual([200, null])
   })
 
   test('of another request is refused', async () => {
