@@ -35,6 +35,7 @@ const EXAMPLES = {
   'PATCH /media/{id}': { title: 'The earth turns', tags: ['earth'] },
   'POST /media/{id}/links': { expires_in: '1h' },
   'POST /albums/{id}/links': { expires_in: '1h' },
+  'POST /media/{id}/copies': { title: 'The jump', start: 1.5, duration: 3 },
   'POST /gif/{id}/report': { reason: 'copyright', text: 'I made this film.', email: 'me@example.com' },
   'POST /reports/{id}': { action: 'hide', note: 'The author has proven it.' },
   'POST /media/{id}/moderation': { action: 'hide', reason: 'copyright', note: 'By letter of 12 May' },

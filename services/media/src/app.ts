@@ -27,6 +27,7 @@ import { viewRoutes } from './flows/clips/views.routes.ts'
 import { fileRoutes } from './flows/files/file.routes.ts'
 import { reviewRoutes } from './flows/files/review.routes.ts'
 import { variantRoutes } from './flows/files/variants/variant.routes.ts'
+import { copyRoutes } from './flows/imports/copy.routes.ts'
 import { importRoutes } from './flows/imports/import.routes.ts'
 import { moderationRoutes } from './flows/moderation/moderation.routes.ts'
 import { adminPageRoutes } from './flows/pages/admin/admin.routes.ts'
@@ -121,6 +122,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   await app.register(uploadRoutes, { deps })
   await app.register(tusRoutes, { deps })
   await app.register(importRoutes, { deps })
+  await app.register(copyRoutes, { deps })
   await app.register(sharexRoutes, { deps })
   await app.register(listRoutes, { deps })
   await app.register(clipRoutes, { deps })

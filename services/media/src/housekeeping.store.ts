@@ -40,12 +40,18 @@ export const listUnreferencedSources = (db: Kysely<DB>, before: Date) =>
     rows: sql`${sql.table('sources')} where unreferenced_at is not null and state <> 'processing'`,
   })
 
-/** Files without a reference since `before`, as `<sha256>.<extension>`. */
-export const listUnreferencedBlobs = (db: Kysely<DB>, before: Date) =>
+/**
+ * Files without a reference since `before`, as `<sha256>.<extension>`; originals of sources that are still there since
+ * `originalsBefore`.
+ */
+export const listUnreferencedBlobs = (db: Kysely<DB>, before: Date, originalsBefore: Date) =>
   pages(db, before, {
     at: sql`unreferenced_at`,
     id: sql`encode(sha256, 'hex') || '.' || extension`,
-    rows: sql`${sql.table('blobs')} where unreferenced_at is not null`,
+    rows: sql`${sql.table('blobs')} blob where unreferenced_at is not null and (extension <> 'source'
+      or unreferenced_at < ${originalsBefore}
+      or not (exists (select from ${sql.table('sources')} where sha256 = blob.sha256 and state <> 'failed')
+        or exists (select from ${sql.table('sources')} where file_sha256 = blob.sha256 and state <> 'failed')))`,
   })
 
 /** Variants that were not requested since `before`, as `<source>/<name>`. */

@@ -137,7 +137,7 @@ function kindsOf(deps: HousekeepingDeps): Kinds {
     },
     files: {
       begin: () =>
-        inTurn(listUnreferencedBlobs(db, ago(KEEP_UNREFERENCED_MS)), (names) =>
+        inTurn(listUnreferencedBlobs(db, ago(KEEP_UNREFERENCED_MS), ago(config.source.keepSeconds * 1000)), (names) =>
           deleteUnreferenced(deps, names.map(parseBlobFile)),
         ),
     },

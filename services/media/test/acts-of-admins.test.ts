@@ -242,7 +242,14 @@ const ROUTES: Record<string, Act[]> = {
 
 /** Routes about things of the token itself, and for anyone. */
 const OWN = [
-  ...['POST /media/upload', 'POST /media/import', 'POST /tus', 'PATCH /tus/{id}', 'DELETE /tus/{id}'],
+  ...[
+    'POST /media/upload',
+    'POST /media/import',
+    'POST /media/{id}/copies',
+    'POST /tus',
+    'PATCH /tus/{id}',
+    'DELETE /tus/{id}',
+  ],
   'POST /albums',
   ...['POST /webhooks', 'DELETE /webhooks/{id}', 'POST /webhooks/{id}/deliveries/{delivery}/replay'],
   ...['POST /gif/{id}/report', 'POST /session', 'DELETE /session'],

@@ -548,6 +548,7 @@ describe('every address', () => {
       '/media/tags',
       '/media/upload',
       '/media/{id}',
+      '/media/{id}/copies',
       '/media/{id}/deliveries',
       '/media/{id}/events',
       '/media/{id}/links',
@@ -600,6 +601,7 @@ describe('every address', () => {
       'patch /tus/{id}',
       'post /media/import',
       'get /media/import',
+      'post /media/{id}/copies',
     ])
   })
 

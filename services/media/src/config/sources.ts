@@ -45,6 +45,10 @@ export const sourceVariables = {
     `Largest width and height of a source in pixels, up to ${LARGEST_SIDE}; larger ones are refused before they are decoded.`,
     { default: String(USUAL_LIMITS.maxSide), min: 1, max: LARGEST_SIDE },
   ),
+  SOURCE_KEEP: duration(
+    'Time for which the original of a ready clip is kept, for further clips of it; ten minutes at least. It ends with the last clip.',
+    { default: '10m' },
+  ),
   RESUME_WITHIN: duration('Lifetime of an unfinished resumable upload.', {
     default: '24h',
     positive: true,
@@ -67,6 +71,7 @@ export const sourceSettings = (values: Values<typeof sourceVariables>) => ({
     maxSeconds: values.MAX_DURATION,
     maxSourceSeconds: values.MAX_SOURCE_DURATION,
     maxSide: values.MAX_SIDE,
+    keepSeconds: values.SOURCE_KEEP,
   },
   resumeWithinSeconds: values.RESUME_WITHIN,
   syncWaitSeconds: values.SYNC_WAIT,

@@ -36,10 +36,11 @@ const sourceField = (types: readonly MediaType[]) =>
 const importBody = (types: readonly MediaType[]) =>
   Type.Object({
     source: sourceField(types),
-    ...importFields,
+    ...clipMembers,
   })
 
-const importFields = {
+/** Members of a clip that is added by JSON. */
+export const clipMembers = {
   title: Type.Optional(Type.String(documentNull('string'))),
   tags: Type.Optional(Type.Array(Type.String(), { maxItems: MAX_TAG_TEXTS, ...documentNull('array') })),
   nsfw: Type.Optional(Type.Boolean(documentNull('boolean'))),
