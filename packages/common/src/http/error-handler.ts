@@ -7,7 +7,7 @@ import { inWords } from '../list-in-words.ts'
 import { type CommonFailure, type ErrorAnswers, sendInForm } from './error-answers.ts'
 import { hasBody } from './request-hooks.ts'
 
-const FAILURE_BY_FASTIFY_CODE: Record<string, CommonFailure> = {
+const FAILURE_BY_CODE: Record<string, CommonFailure> = {
   FST_ERR_CTP_BODY_TOO_LARGE: 'body_too_large',
   FST_ERR_CTP_INVALID_JSON_BODY: 'invalid_json',
   FST_ERR_CTP_EMPTY_JSON_BODY: 'invalid_json',
@@ -15,6 +15,8 @@ const FAILURE_BY_FASTIFY_CODE: Record<string, CommonFailure> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupported_media_type',
   FST_ERR_BAD_URL: 'invalid_request',
   FST_ERR_MAX_PARAM_LENGTH: 'not_found',
+  // PostgreSQL has no NUL in texts; `%00` in an address is one.
+  '22021': 'invalid_request',
 }
 
 /** Retry-After of a temporary failure: a restarted PostgreSQL is back within a second or two. */
@@ -96,7 +98,7 @@ function toApiError(error: FastifyError, request: FastifyRequest, answers: Error
   if (error instanceof RequestTimeout) {
     return answers.common(error.awaitsBody && isStillSending(request) ? 'too_slow' : 'timeout', undefined, error)
   }
-  const failure = FAILURE_BY_FASTIFY_CODE[error.code]
+  const failure = FAILURE_BY_CODE[error.code]
   if (failure) return answers.common(failure, undefined, error)
   if (error.validation) return answers.common('invalid_field', describeValidation(error, request), undefined)
   const fromPlugin = answers.plugin?.(error)

@@ -22,13 +22,20 @@ const count = sql<number>`(
   'count',
 )
 
-export const selectAlbums = (db: Kysely<DB>) => db.selectFrom('albums').select(ALBUM_COLUMNS).select(count)
+const selectFields = (db: Kysely<DB>) => db.selectFrom('albums').select(ALBUM_COLUMNS)
+export const selectAlbums = (db: Kysely<DB>) => selectFields(db).select(count)
 
 export type Album = InferResult<ReturnType<typeof selectAlbums>>[number]
 
 /** Takes any text as `id`. */
 export const findAlbum = async (db: Kysely<DB>, id: string): Promise<Album | undefined> =>
   isClipId(id) ? selectAlbums(db).where('id', '=', id).executeTakeFirst() : undefined
+
+/** The album of a visitor. Its clips are not counted: the time of an answer reveals no more than the answer. */
+export const findForVisitor = async (db: Kysely<DB>, id: string): Promise<VisitedAlbum | undefined> =>
+  isClipId(id) ? selectFields(db).where('id', '=', id).executeTakeFirst() : undefined
+
+export type VisitedAlbum = Omit<Album, 'count'>
 
 /**
  * Entity tag of fields and clips. Between two versions clips can only leave, by their deletion, so each count is

@@ -22,7 +22,7 @@ import {
   lockAlbum,
   updateAlbum,
 } from './albums.store.ts'
-import { listInMostAlbums, listItemIds, lockOwnClips, MAX_ALBUMS_OF_CLIP, setItems } from './items.store.ts'
+import { listInMostAlbums, listItemIds, lockClipsOf, MAX_ALBUMS_OF_CLIP, setItems } from './items.store.ts'
 import { MAX_ITEMS } from './shown-items.store.ts'
 
 /** Albums of a token. */
@@ -75,7 +75,7 @@ export const changeFields = (
  */
 export const changeItems = (
   deps: ChangeDeps,
-  album: Pick<Album, 'id' | 'tokenId'>,
+  album: Pick<Album, 'id'>,
   {
     ids,
     place,
@@ -83,7 +83,7 @@ export const changeItems = (
   }: Guard & { ids: readonly string[]; place: (current: readonly string[]) => readonly string[] },
 ): Promise<Album> =>
   deps.db.transaction().execute(async (trx) => {
-    const own = new Set(await lockOwnClips(trx, album.tokenId, { ids, now: deps.now() }))
+    const own = await lockClipsOf(trx, album.id, { ids, now: deps.now() })
     const missing = ids.filter((id) => !own.has(id))
     if (missing.length > 0) throw apiError('not_found', { details: { ids: missing } })
     return changeLocked(deps, trx, album.id, guard, async () => {
@@ -91,8 +91,10 @@ export const changeItems = (
       const wanted = place(current)
       if (wanted.length === current.length && wanted.every((id, n) => id === current[n])) return undefined
       if (wanted.length > MAX_ITEMS) throw albumFull()
-      await refuseInMany(trx, wanted, current)
-      await setItems(trx, album.id, { ids: wanted, now: deps.now() })
+      const known = new Set(current)
+      const added = wanted.filter((clipId) => !known.has(clipId))
+      await refuseInMany(trx, added)
+      await setItems(trx, album.id, { ids: wanted, added, now: deps.now() })
       return {}
     })
   })
@@ -100,6 +102,7 @@ export const changeItems = (
 /** Deletes an album; its clips stay. Throws not_found and album_changed. */
 export async function deleteAlbum(deps: ChangeDeps, id: string, { ifMatch, alongside }: Guard): Promise<void> {
   await deps.db.transaction().execute(async (trx) => {
+    await lockClipsOf(trx, id, { ids: [], now: deps.now() })
     const { tokenId } = await lockUnchanged(trx, id, ifMatch)
     await emitAlbumEvent(deps, trx, 'album.deleted', { tokenId, describeIt: async () => ({ id }) })
     await deleteAlbumRow(trx, id)
@@ -107,9 +110,7 @@ export async function deleteAlbum(deps: ChangeDeps, id: string, { ifMatch, along
   })
 }
 
-async function refuseInMany(trx: Transaction<DB>, wanted: readonly string[], current: readonly string[]) {
-  const known = new Set(current)
-  const added = wanted.filter((id) => !known.has(id))
+async function refuseInMany(trx: Transaction<DB>, added: readonly string[]) {
   const [clip] = added.length > 0 ? await listInMostAlbums(trx, added) : []
   if (clip !== undefined) throw tooManyAlbums(clip)
 }

@@ -5,11 +5,11 @@ import { apiError } from '../../errors.ts'
 import { createLink, type Link, type PublicAddress, readLink } from '../clip-access/share-links.ts'
 import { type ClipView, toView } from '../clip-views/clip-view.ts'
 import type { Clip } from '../clips/clips.store.ts'
-import { type Album, findAlbum } from './albums.store.ts'
+import { findForVisitor, type VisitedAlbum } from './albums.store.ts'
 
 /** An album that a request without a token may see, and the link that it came with if the album is private. */
 export interface ShownAlbum {
-  album: Album
+  album: VisitedAlbum
   link: Link | undefined
 }
 
@@ -21,10 +21,10 @@ export const findShownAlbum = <Found>(
   { reads, config, now }: Pick<Deps, 'reads' | 'config' | 'now'>,
   id: string,
   address: PublicAddress,
-  read: (db: Kysely<DB>, album: Album) => Promise<Found>,
+  read: (db: Kysely<DB>, album: VisitedAlbum) => Promise<Found>,
 ): Promise<ShownAlbum & { found: Found }> =>
   reads.recent(async (db) => {
-    const album = await findAlbum(db, id)
+    const album = await findForVisitor(db, id)
     const link = readLink(config.encryptionKey, album ?? { id, linkSalt: null }, { ...address, now: now() })
     if (!album || (album.visibility === 'private' && !link)) throw apiError('not_found')
     return { album, link: album.visibility === 'private' ? link : undefined, found: await read(db, album) }

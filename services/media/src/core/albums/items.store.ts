@@ -2,23 +2,24 @@ import { type Kysely, sql, type Transaction } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import { selectWithFiles } from '../lists/clip-lists.store.ts'
 
-/** Locks those of the clips that are this token's and neither deleted nor expired, in the order of their ids. */
-export async function lockOwnClips(
+/**
+ * Locks the clips of an album and those of its token among `ids`, in the order of their ids. Deletions, which take the
+ * rows of clips away, lock in this order too: so neither waits for the other in a circle. Returns those of `ids` that
+ * are neither deleted nor expired.
+ */
+export async function lockClipsOf(
   trx: Transaction<DB>,
-  tokenId: string,
+  albumId: string,
   { ids, now }: { ids: readonly string[]; now: Date },
-): Promise<string[]> {
-  const clips = await trx
-    .selectFrom('clips')
-    .select('id')
-    .where('id', '=', sql<string>`any(${ids}::text[])`)
-    .where('token_id', '=', tokenId)
-    .where('deleted_at', 'is', null)
-    .where((where) => where.or([where('expires_at', 'is', null), where('expires_at', '>', now)]))
-    .orderBy('id')
-    .forNoKeyUpdate()
-    .execute()
-  return clips.map(({ id }) => id)
+): Promise<Set<string>> {
+  const items = sql.table('album_items')
+  const { rows } = await sql<{ id: string; deleted_at: Date | null; expires_at: Date | null }>`
+    select id, deleted_at, expires_at from ${sql.table('clips')}
+    where id in (select unnest(${ids}::text[]) union select clip_id from ${items} where album_id = ${albumId})
+      and token_id = (select token_id from ${sql.table('albums')} where id = ${albumId})
+    order by id for no key update`.execute(trx)
+  const there = rows.filter(({ deleted_at, expires_at }) => !deleted_at && (!expires_at || expires_at > now))
+  return new Set(there.map(({ id }) => id))
 }
 
 /** Albums that one clip is in. */
@@ -66,45 +67,38 @@ export const listItems = (
     .limit(limit)
     .execute()
 
-/** Makes the clips those of the album, in this order; the caller has locked the album. */
+/**
+ * Makes the clips those of the album, in this order; the caller has locked the album and the clips in `added`. A clip
+ * that leaves meanwhile, as it is deleted, does not return.
+ */
 export async function setItems(
   trx: Transaction<DB>,
   albumId: string,
-  { ids, now }: { ids: readonly string[]; now: Date },
+  { ids, added, now }: { ids: readonly string[]; added: readonly string[]; now: Date },
 ): Promise<void> {
   await trx
     .deleteFrom('album_items')
     .where('album_id', '=', albumId)
     .where('clip_id', '<>', sql<string>`all(${ids}::text[])`)
     .execute()
-  await trx
-    .insertInto('album_items')
-    .columns(['album_id', 'clip_id', 'position', 'added_at'])
-    .expression(
-      sql`select ${albumId}, id, position, ${now}::timestamptz
-        from unnest(${ids}::text[]) with ordinality item (id, position)`,
-    )
-    .onConflict((conflict) =>
-      conflict
-        .columns(['album_id', 'clip_id'])
-        .doUpdateSet((row) => ({ position: row.ref('excluded.position') }))
-        .whereRef('album_items.position', '<>', 'excluded.position'),
-    )
-    .execute()
+  const wanted = sql`unnest(${ids}::text[]) with ordinality wanted (id, position)`
+  const items = sql.table('album_items')
+  await sql`update ${items} item set position = wanted.position from ${wanted}
+    where item.album_id = ${albumId} and item.clip_id = wanted.id and item.position <> wanted.position`.execute(trx)
+  if (added.length === 0) return
+  await sql`insert into ${items} (album_id, clip_id, position, added_at)
+    select ${albumId}, id, position, ${now}::timestamptz from ${wanted} where id = any(${added}::text[])`.execute(trx)
 }
 
-/** Adds a clip behind all others of an album; the caller has locked the album. */
-export async function appendItem(
+/** Adds clips behind all others of an album; the caller has locked them, unless they are new, and the album. */
+export async function appendItems(
   trx: Transaction<DB>,
   albumId: string,
-  { clipId, now }: { clipId: string; now: Date },
+  { ids, now }: { ids: readonly string[]; now: Date },
 ): Promise<void> {
-  await trx
-    .insertInto('album_items')
-    .columns(['album_id', 'clip_id', 'position', 'added_at'])
-    .expression(
-      sql`select ${albumId}, ${clipId}, coalesce(max(position), 0) + 1, ${now}::timestamptz
-        from ${sql.table('album_items')} where album_id = ${albumId}`,
-    )
-    .execute()
+  const items = sql.table('album_items')
+  await sql`insert into ${items} (album_id, clip_id, position, added_at)
+    select ${albumId}, id, place + coalesce((select max(position) from ${items} where album_id = ${albumId}), 0),
+      ${now}::timestamptz
+    from unnest(${ids}::text[]) with ordinality added (id, place)`.execute(trx)
 }

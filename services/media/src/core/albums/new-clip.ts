@@ -6,7 +6,7 @@ import type { EmitDeps } from '../webhooks/emit-event.ts'
 import { notOwnAlbum } from './album-fields.ts'
 import { type Album, findAlbum, lockAlbum, updateAlbum } from './albums.store.ts'
 import { albumFull, announce } from './change-album.ts'
-import { appendItem } from './items.store.ts'
+import { appendItems } from './items.store.ts'
 import { MAX_ITEMS } from './shown-items.store.ts'
 
 interface Joining {
@@ -29,7 +29,7 @@ export async function joinAlbum(
   if (id === undefined) return
   refuse(await lockAlbum(trx, id), tokenId)
   const now = deps.now()
-  await appendItem(trx, id, { clipId, now })
+  await appendItems(trx, id, { ids: [clipId], now })
   await updateAlbum(trx, id, { now })
   await announce(deps, trx, 'album.updated', id)
 }

@@ -64,6 +64,8 @@ test('token, action, subject, from and to choose, and pages follow each other wi
     const answer = await as(service, admin.token, 'GET', `/audit?${query}`)
     expect(answer).toMatchObject({ status: 422, body: { error: { code: 'invalid_field', param } } })
   }
+  const withNul = await as(service, admin.token, 'GET', '/audit?subject=%00')
+  expect(withNul).toMatchObject({ status: 400, body: { error: { code: 'invalid_request' } } })
   const usual = await service.newToken()
   const refused = await as(service, usual.token, 'GET', '/audit')
   expect([refused.status, refused.body.error.code]).toEqual([403, 'insufficient_scope'])

@@ -1,7 +1,7 @@
 import { notOwnAlbum } from '../../../core/albums/album-fields.ts'
 import { findAlbum, lockAlbum, updateAlbum } from '../../../core/albums/albums.store.ts'
 import { albumFull, announce, tooManyAlbums } from '../../../core/albums/change-album.ts'
-import { listInMostAlbums, listItemIds, setItems } from '../../../core/albums/items.store.ts'
+import { appendItems, listInMostAlbums, listItemIds } from '../../../core/albums/items.store.ts'
 import { MAX_ITEMS } from '../../../core/albums/shown-items.store.ts'
 import type { ClipsAct } from '../../../core/lifecycle/change-clips.ts'
 import { allows } from '../../../core/tokens/scopes.ts'
@@ -37,9 +37,10 @@ export async function addToAlbum(deps: Deps, token: ApiToken, id: string): Promi
       return undefined
     },
     write: async (trx) => {
-      if (wanted.size === present.length) return
+      const added = [...wanted].slice(present.length)
+      if (added.length === 0) return
       const now = deps.now()
-      await setItems(trx, id, { ids: [...wanted], now })
+      await appendItems(trx, id, { ids: added, now })
       await updateAlbum(trx, id, { now })
       await announce(deps, trx, 'album.updated', id)
     },

@@ -15,6 +15,7 @@ import {
   type Position,
 } from '../../../core/albums/shown-items.store.ts'
 import type { LinkQuery } from '../../../core/clip-access/share-links.ts'
+import { isClipId } from '../../../core/clips/clip-id.ts'
 import type { Clip } from '../../../core/clips/clips.store.ts'
 import type { Deps } from '../../../deps.ts'
 import { apiError } from '../../../errors.ts'
@@ -114,7 +115,7 @@ export const albumPageRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async 
       const missing = (_: typeof about, language: Language) => missingAlbumEmbed(about, { language })
       return asPage(request, reply, missing, async (language) => {
         const { at, ...query } = request.query
-        const clipId = typeof at === 'string' ? at : undefined
+        const clipId = typeof at === 'string' && isClipId(at) ? at : undefined
         const shown = await findShownAlbum(deps, request.params.id, { target: 'embed', query }, (db, album) =>
           findShownPlace(db, album, { now: deps.now(), clipId }),
         )

@@ -2,22 +2,21 @@ import { type Kysely, sql } from 'kysely'
 import { makeLinkSalt } from '../../../core/clip-access/share-links.ts'
 import type { DB } from '../../../db/tables.ts'
 
-/** Gives clips that no link leads to yet the salt of their links; returns the salts of all `ids`. */
+/**
+ * Gives clips that no link leads to yet the salt of their links; returns the salts of all `ids`. Locks them in the
+ * order of their ids, as all that changes many clips does.
+ */
 export async function giveLinkSalts(db: Kysely<DB>, ids: readonly string[]): Promise<Map<string, Buffer>> {
   const salts = ids.map(makeLinkSalt)
-  const given = sql<{
-    id: string
-    salt: Buffer
-  }>`(select * from unnest(${ids}::text[], ${salts}::bytea[]) as t (id, salt))`
-  const rows = await db
-    .updateTable('clips')
-    .from(given.as('given'))
-    .set((column) => ({ link_salt: column.fn.coalesce('clips.link_salt', 'given.salt') }))
-    .whereRef('clips.id', '=', 'given.id')
-    .where('clips.deleted_at', 'is', null)
-    .returning(['clips.id', 'clips.link_salt'])
-    .execute()
-  return new Map(rows.flatMap(({ id, link_salt: salt }) => (salt ? [[id, salt]] : [])))
+  const clips = sql.table('clips')
+  const { rows } = await sql<{ id: string; salt: Buffer }>`
+    with locked as materialized (
+      select clip.id, given.salt from unnest(${ids}::text[], ${salts}::bytea[]) given (id, salt)
+        join ${clips} clip on clip.id = given.id
+        where clip.deleted_at is null order by clip.id for no key update of clip)
+    update ${clips} clip set link_salt = coalesce(clip.link_salt, locked.salt) from locked
+      where clip.id = locked.id returning clip.id, clip.link_salt as salt`.execute(db)
+  return new Map(rows.map(({ id, salt }) => [id, salt]))
 }
 
 /** Waiting clips of a token, the next first, as far as a place in the line is worth naming. */
