@@ -10,6 +10,8 @@ export const TIME_LIMITS = {
   uploadMs: 3_600_000,
   /** Time without a byte taken after which an answer is cut off, which frees its file, buffer and connection. */
   stalledAnswerMs: 30_000,
+  /** Longest archive, as of event streams: 2 GB in an hour are 556 kB a second. */
+  archiveMs: 3_600_000,
   /** Interval of comments on an idle event stream: well below `stalledAnswerMs`. */
   heartbeatMs: 15_000,
   /** Longest wait for a probe or download slot, before 429 or 503. */

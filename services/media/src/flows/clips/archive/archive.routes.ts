@@ -33,7 +33,7 @@ const Archive = Type.Unsafe<unknown>({
 })
 
 export const archiveRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
-  const { blobs, db, now, config } = deps
+  const { blobs, db, now, config, stopping, timeLimits } = deps
   const slots = createSemaphore(
     { atOnce: AT_ONCE, waiting: 0, waitMs: 0, perKey: { atOnce: config.limits.parallel, waiting: 0 } },
     busy,
@@ -77,7 +77,9 @@ export const archiveRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
         }
         if (request.method === 'HEAD') return reply.headers(headers).send()
         // The first file is open before headers are set: a failure must not carry them.
-        const archive = await openInSlot(slots, token.id, () => openZip(entries))
+        const archive = await openInSlot(slots, token.id, {
+          ...{ open: () => openZip(entries), longestMs: timeLimits.archiveMs, stopping },
+        })
         return reply.headers(headers).send(archive)
       },
     })
@@ -118,13 +120,25 @@ function nameAmong(taken: Set<string>, name: string): string {
   }
 }
 
+interface Opening {
+  open: () => Promise<Readable>
+  /** A client that takes a byte now and then is not stalled, and would hold its slot as long as it likes. */
+  longestMs: number
+  stopping: AbortSignal
+}
+
 /** Holds a slot from the opening of a stream to its end. Throws queue_full and busy. */
-function openInSlot(slots: Semaphore, key: string, open: () => Promise<Readable>): Promise<Readable> {
+function openInSlot(slots: Semaphore, key: string, { open, longestMs, stopping }: Opening): Promise<Readable> {
   const opened = Promise.withResolvers<Readable>()
   const work = async () => {
     const stream = await open()
+    const end = () => void stream.destroy()
+    const timer = setTimeout(end, longestMs)
+    stopping.addEventListener('abort', end)
     opened.resolve(stream)
     await new Promise((resolve) => stream.once('close', resolve))
+    clearTimeout(timer)
+    stopping.removeEventListener('abort', end)
   }
   slots.run(work, { key }).catch(opened.reject)
   return opened.promise

@@ -102,6 +102,11 @@ describe('an archive is refused before its first byte', () => {
     expect(codeOf(await archive(ids))).toEqual([422, 'archive_too_large'])
   })
 
+  test('for texts that are no ids of clips', async () => {
+    const { status, body } = await archive(['%00', 'x%00y', UNKNOWN_ID])
+    expect([status, body.error.details]).toEqual([404, { ids: ['\0', 'x\0y', UNKNOWN_ID] }])
+  })
+
   test('for no clip, and without a token that may read', async () => {
     expect(codeOf(await archive([]))).toEqual([422, 'invalid_field'])
     expect(codeOf(await archive([','])), 'only a comma').toEqual([422, 'invalid_field'])
@@ -135,9 +140,9 @@ test('a file that is lost in the middle breaks the connection, and frees its slo
 })
 
 /** Answers with a file that never ends. */
-function holdFiles() {
+function holdFiles(on = service) {
   const files: Readable[] = []
-  const open = vi.spyOn(service.deps.blobs, 'open').mockImplementation(async () => {
+  const open = vi.spyOn(on.deps.blobs, 'open').mockImplementation(async () => {
     const file = new Readable({ read() {} })
     file.push('some bytes')
     files.push(file)
@@ -162,6 +167,25 @@ test('a token has as many archives at once as uploads, and a client that disconn
   release()
   await expect.poll(async () => (await archive([id])).status).toBe(200)
 })
+
+test.for(['its longest time', 'a stop of the service'])(
+  '%s ends an archive, whatever its client takes',
+  async (end) => {
+    const stop = new AbortController()
+    const own = await startTestService(
+      { MEDIA_WORKERS_ENABLED: 'false' },
+      end === 'its longest time' ? { timeLimits: { archiveMs: 1 } } : { stopping: stop.signal },
+    )
+    onTestFinished(() => own.close())
+    const id = idIn(await own.readyAlike(Buffer.from(`clip ${made++}`)))
+    const { files } = holdFiles(own)
+    const broken = expect(archive([id], '', own.token, own)).rejects.toThrow()
+    await expect.poll(() => files.length).toBe(1)
+    stop.abort()
+    await broken
+    await expect.poll(() => files[0]?.destroyed).toBe(true)
+  },
+)
 
 describe('in every state', () => {
   let stage: Stage
