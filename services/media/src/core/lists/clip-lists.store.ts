@@ -76,9 +76,20 @@ export async function listClips(
   return query.execute()
 }
 
-/** Clips `ids` in their order, with their files, without those that are deleted meanwhile or expired. */
-export async function listClipsById(db: Kysely<DB>, ids: readonly string[], now: Date): Promise<ListedClip[]> {
-  const rows = await selectWithFiles(db, now).where('clips.id', '=', sql<string>`any(${ids}::text[])`).execute()
+/**
+ * Clips `ids` in their order, with their files, without those that are deleted meanwhile or expired. With `tokenId`,
+ * clips of other tokens are not read, so that they take the time of unknown ones.
+ */
+export async function listClipsById(
+  db: Kysely<DB>,
+  ids: readonly string[],
+  now: Date,
+  tokenId?: string,
+): Promise<ListedClip[]> {
+  const rows = await selectWithFiles(db, now)
+    .where('clips.id', '=', sql<string>`any(${ids}::text[])`)
+    .$if(tokenId !== undefined, (query) => query.where('clips.token_id', '=', tokenId as string))
+    .execute()
   const byId = new Map(rows.map((row) => [row.id, row]))
   return ids.flatMap((id) => byId.get(id) ?? [])
 }

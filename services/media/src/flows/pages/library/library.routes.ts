@@ -123,7 +123,7 @@ export const libraryRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
     const clip = await findOwnClip(deps, token, request.params.id)
     const span = { from: monthBefore(now()), to: dayOf(now()) }
     const [[shown], files, views] = await Promise.all([
-      showClips(deps, [clip], await viewsOf(deps, db, [clip.id])),
+      showClips(deps, token, [clip], await viewsOf(deps, db, [clip.id])),
       clip.isShowable ? listFiles(db, clip.sourceId) : [],
       config.views.areCounted ? findDays(db, clip.id, span) : undefined,
     ])
@@ -145,7 +145,7 @@ export const libraryRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
     try {
       const query = { ...toQuery(filters), token: token.id, cursor, limit: PER_PAGE }
       const { clips, views, nextCursor } = await readOwnClips(deps, token, query)
-      return { clips: await showClips(deps, clips, views), nextCursor }
+      return { clips: await showClips(deps, token, clips, views), nextCursor }
     } catch (error) {
       if (!(error instanceof ApiError) || error.code !== 'invalid_field') throw error
       return { clips: [], nextCursor: null, problem: libraryWords[language].badSearch }
@@ -154,9 +154,10 @@ export const libraryRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
 
   /** Clips of the visitor's own token; others are left out. */
   async function findNamed({ token }: Visitor, ids: readonly string[]): Promise<ShownClip[]> {
-    const clips = (await listClipsById(db, ids, now())).filter(({ tokenId }) => tokenId === token.id)
+    const clips = await listClipsById(db, ids, now(), token.id)
     return showClips(
       deps,
+      token,
       clips,
       await viewsOf(
         deps,

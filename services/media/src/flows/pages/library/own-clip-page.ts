@@ -22,7 +22,7 @@ export function ownClipPage(own: OwnClip, setting: Setting): Html {
 ${stage(shown, setting)}
 ${isPlayable && clip.visibility === 'private' && notice('news', words.privateHint)}${
   isPlayable &&
-  html`<p class="actions">${view.urls.page && html`<a class="button" href="${view.urls.page}">${words.openPage}</a>`}${may.write && html`<a class="button quiet" href="${setting.baseUrl}/#from=${encodeURIComponent(view.urls.mp4)}">${words.fromThis}</a>`}</p>\n`
+  html`<p class="actions">${view.opensPage && html`<a class="button" href="${view.urls.page}">${words.openPage}</a>`}${may.write && html`<a class="button quiet" href="${setting.baseUrl}/#from=${encodeURIComponent(view.urls.mp4)}">${words.fromThis}</a>`}</p>\n`
 }${isPlayable && fileTable(own, setting)}${state === 'ready' && otherSizes(own, setting)}${views && viewsByDay(views, setting)}
 </div>
 <div class="half">

@@ -45,6 +45,30 @@ describe('the page of a clip', () => {
     expect(text).not.toContain('class="copies"')
   })
 
+  test.for([['read'], ['admin']] as const)(
+    'shows a private clip to a token that makes no links of its own of it by no address of its page: %s',
+    async (scopes, { service }) => {
+      const { token, id } = await service.newToken()
+      const { private: clip } = await addClips(service, token)
+      const isReader = scopes[0] === 'read'
+      if (isReader) await service.deps.pool.query(`update api_tokens set scopes = '{read}' where id = $1`, [id])
+      const headers = await signedIn(service, isReader ? token : (await service.newToken({ scopes: ['admin'] })).token)
+      const paths = [`/library/${clip}`, ...(isReader ? ['/library', `/library/cards?id=${clip}`] : [])]
+      const shown = (await Promise.all(paths.map((path) => service.get(path, headers))))
+        .map(({ text }) => text)
+        .join('')
+      expect(shown).not.toContain(`/gif/${clip}`)
+      const player = pathIn(shown, /<iframe src="([^"]+)"/)
+      expect((await service.get(player)).status).toBe(200)
+      expect((await service.get(player.replace('/embed/', '/gif/'))).status).toBe(404)
+      const files = [...shown.matchAll(/"https:\/\/files\.example(\/f\/[^"]+[?;]s=[^"]+)"/g)]
+      expect(files.length).toBeGreaterThan(0)
+      service.clock.advance({ seconds: 20 * 60 })
+      for (const [, path = ''] of [[player, player], ...files])
+        expect((await service.get(path.replaceAll('&amp;', '&'))).status).toBe(404)
+    },
+  )
+
   test('says why there is no player, and asks for no file', async ({ service }) => {
     const { token } = await service.newToken()
     const ids = await addClips(service, token)

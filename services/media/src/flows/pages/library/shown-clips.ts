@@ -2,6 +2,8 @@ import { createLink } from '../../../core/clip-access/share-links.ts'
 import { type ClipView, toView } from '../../../core/clip-views/clip-view.ts'
 import { type Clip, ownerState } from '../../../core/clips/clips.store.ts'
 import type { ClipFile } from '../../../core/clips/renditions.store.ts'
+import { allows } from '../../../core/tokens/scopes.ts'
+import type { ApiToken } from '../../../core/tokens/tokens.store.ts'
 import type { ViewCounts, ViewSummary } from '../../../core/views/views.store.ts'
 import type { Deps } from '../../../deps.ts'
 import { giveLinkSalts, listWaiting } from './own-clips.store.ts'
@@ -27,11 +29,19 @@ export interface OwnClip {
   may: { write: boolean; delete: boolean }
 }
 
-const HOUR_MS = 3_600_000
+/** Span in which a clip has the same addresses, so that a browser keeps the pictures. They are good for up to two. */
+const MAKER_SPAN_MS = 3_600_000
 
-/** Adds the addresses of files; those of private clips are signed for one to two hours. */
+/** The same for a token that makes no links: an address that leaves its page ends soon. */
+const VIEWER_SPAN_MS = 10 * 60_000
+
+/**
+ * Adds the addresses of files; those of private clips are signed. A token that may make links of them gets the address
+ * of their page, too. Any other token gets player and files alone: the page would be a link that no token made.
+ */
 export async function showClips(
   deps: Pick<Deps, 'db' | 'config' | 'now'>,
+  token: ApiToken,
   clips: readonly Clip[],
   views: ReadonlyMap<string, ViewSummary>,
 ): Promise<ShownClip[]> {
@@ -45,12 +55,14 @@ export async function showClips(
         )
       : new Map()
   const waiting = await findWaiting(deps, clips)
-  // The same address for an hour, so that a browser keeps the pictures.
-  const expiresAt = new Date((Math.floor(deps.now().getTime() / HOUR_MS) + 2) * HOUR_MS)
+  const endAfter = (spanMs: number) => new Date((Math.floor(deps.now().getTime() / spanMs) + 2) * spanMs)
+  const forMaker = { target: 'page', expiresAt: endAfter(MAKER_SPAN_MS) } as const
+  const forViewer = { target: 'embed', expiresAt: endAfter(VIEWER_SPAN_MS) } as const
   return clips.map((clip) => {
     const key = { id: clip.id, linkSalt: clip.linkSalt ?? salts.get(clip.id) ?? null }
+    const makesLinks = clip.tokenId === token.id && allows(token, 'write')
     const link =
-      clip.visibility === 'private' ? createLink(encryptionKey, key, { target: 'page', expiresAt }) : undefined
+      clip.visibility === 'private' ? createLink(encryptionKey, key, makesLinks ? forMaker : forViewer) : undefined
     const view = toView(clip, site, link)
     const state = ownerState(clip)
     const hasPoster = clip.isShowable && state !== 'hidden'
