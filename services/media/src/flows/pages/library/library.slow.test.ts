@@ -109,7 +109,14 @@ describe('the library', { tags: 'chromium' }, () => {
 
   test('follows states without a reload', async () => {
     const page = await open('/library')
+    // An administrator would else follow the clips of all tokens.
     const { pool } = service.deps
+    const [{ rows }, stream] = await Promise.all([
+      pool.query('select token_id from clips where id = $1', [ids.waiting]),
+      page.waitForRequest(/media\/events/),
+      page.reload(),
+    ])
+    expect(stream.url()).toBe(`${base}/media/events?token=${rows[0].token_id}`)
     await page.waitForFunction(`document.querySelector('[data-id="${ids.waiting}"][data-state="processing"]')`)
     await pool.query(`update clips set title = 'Renamed elsewhere' where id = $1`, [ids.unlisted])
     await card(page, ids.unlisted).getByText('Renamed elsewhere').waitFor()

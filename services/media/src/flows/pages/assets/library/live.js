@@ -1,4 +1,5 @@
 // States as they change, by the stream of all clips of the token. A card that changed is asked for again.
+// Without the parameter `token`, the stream of an admin has the clips of all tokens.
 import { address, send } from '../owner/api.js'
 import { data, text } from '../owner/page-data.js'
 import { drawPlaceholders } from './placeholders.js'
@@ -11,7 +12,7 @@ const MOST = 50
 
 /** @param {HTMLElement | null} grid */
 export function startLive(grid) {
-  const source = new EventSource(address('media/events'))
+  const source = new EventSource(address(`media/events?token=${data.token}`))
   /** @type {Set<string>} */
   const changed = new Set()
   let isDue = false
