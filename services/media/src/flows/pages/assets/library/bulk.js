@@ -3,6 +3,7 @@ import { html, nothing } from '../lit.js'
 import { address, call, wordsFor } from '../owner/api.js'
 import { confirm, openDialog } from '../owner/dialog.js'
 import { text } from '../owner/page-data.js'
+import { sendOnce } from '../owner/request-keys.js'
 import { toast, toastFailure } from '../owner/toast.js'
 import { chooseAlbum } from './albums.js'
 
@@ -75,9 +76,10 @@ async function change(ids, act) {
   const count = ids.length
   toast(text('stillWorking'))
   try {
-    // A lost answer is asked for again without a second change.
-    const headers = { 'idempotency-key': crypto.randomUUID() }
-    const { body } = await call('media/bulk', { method: 'POST', body: { ids, ...act }, headers })
+    const request = { ids, ...act }
+    const { body } = await sendOnce(request, (key) =>
+      call('media/bulk', { method: 'POST', body: request, headers: { 'idempotency-key': key } }),
+    )
     const failed = body.results.filter((/** @type {{ ok: boolean }} */ { ok }) => !ok)
     if (failed.length > 0) await showFailures(failed, count)
     else toast(text('done', { count }))
