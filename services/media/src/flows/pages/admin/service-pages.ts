@@ -15,7 +15,7 @@ import { actButton, link, moment, pager, type View } from './admin-page.http.ts'
 const tokenLink = (view: View, token: { id: string; name: string | null } | null): Html =>
   token ? link(view, `/admin/tokens/${token.id}`, token.name ?? token.id) : html`${view.words.noOwner}`
 
-const clipLink = (view: View, id: string | null): Html | string => (id ? link(view, `/admin/clips?q=${id}`, id) : '–')
+const clipLink = (view: View, id: string | null): Html | string => (id ? link(view, `/admin/clips?q=${id}`, id) : '-')
 
 export interface QueuePage {
   state: QueueState
@@ -36,7 +36,7 @@ ${table({
     clipLink(view, clip_id),
     tokenLink(view, token),
     html`<progress value="${progress}" max="1" aria-label="${words.progress}"></progress> ${formats.percent(progress)}`,
-    machine ?? '–',
+    machine ?? '-',
     moment(view, started_at),
   ]),
 })}
@@ -57,7 +57,7 @@ ${table({
     html`${letter.name}${letter.receiver && html`<br>${letter.receiver}`}`,
     letter.reason ?? words.noSurvivor,
     formats.number(letter.attempts),
-    letter.token ? tokenLink(view, letter.token) : '–',
+    letter.token ? tokenLink(view, letter.token) : '-',
     clipLink(view, letter.clip_id),
     moment(view, letter.at),
     html`<div class="actions">${act(letter.id, 'retry', words.retry)}<span data-act="delete">${act(letter.id, 'delete', words.remove)}</span></div>`,
@@ -85,7 +85,7 @@ ${table({
     tokenLink(view, { id: webhook.tokenId, name: webhook.tokenName }),
     webhook.events.join(', '),
     formats.number(webhook.failures),
-    html`${webhook.failingSince ? moment(view, webhook.failingSince) : '–'}${webhook.disabledAt && ` · ${words.disabled}`}`,
+    html`${webhook.failingSince ? moment(view, webhook.failingSince) : '-'}${webhook.disabledAt && ` · ${words.disabled}`}`,
   ]),
 })}${pager(view, '/admin/webhooks', { failing: isFailing ? '1' : undefined, cursor }, nextCursor)}`
 }
@@ -159,7 +159,7 @@ export function auditPage(view: View, { entries, query, nextCursor, problem }: A
       ? clipLink(view, id)
       : id !== null && kind === 'token'
         ? link(view, `/admin/tokens/${id}`, id)
-        : (id ?? '–')
+        : (id ?? '-')
   return html`<form method="get" action="${baseUrl}/admin/audit" class="filters">
 ${text('token', words.tokenId)}${select({ name: 'action', label: words.action, value: query.action ?? '', options: actions })}${text('subject', words.subject)}${text('from', words.from)}${text('to', words.to)}${button({ label: words.filter })}</form>
 ${problem && notice('problem', problem)}${table({
@@ -167,10 +167,10 @@ ${problem && notice('problem', problem)}${table({
   columns: [words.at, words.actor, words.action, words.subject, words.address, words.details],
   rows: entries.map((entry) => [
     moment(view, entry.created_at),
-    entry.token_id ? tokenLink(view, { id: entry.token_id, name: entry.token_name }) : (entry.operator ?? '–'),
+    entry.token_id ? tokenLink(view, { id: entry.token_id, name: entry.token_name }) : (entry.operator ?? '-'),
     entry.action,
     subject(SUBJECT_OF[entry.action], entry.target),
-    entry.address ?? '–',
+    entry.address ?? '-',
     html`<code>${JSON.stringify(entry.details)}</code>`,
   ]),
 })}${pager(view, '/admin/audit', query, nextCursor)}`

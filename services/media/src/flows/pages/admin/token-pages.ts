@@ -84,7 +84,7 @@ ${table({
   ...{ caption: words.sessions, empty: words.noSessions },
   columns: [words.browser, words.created, words.used, words.expires],
   rows: sessions.map((session) => [
-    session.client_name ?? '–',
+    session.client_name ?? '-',
     moment(view, session.created_at),
     moment(view, session.last_used_at),
     moment(view, session.expires_at),

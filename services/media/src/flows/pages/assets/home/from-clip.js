@@ -1,4 +1,5 @@
-// A new clip from an earlier one: the library names its file in the fragment of the address, as `/#from=…/f/id.mp4`.
+// A new clip from an earlier one: the library names its file in the fragment of the address, as
+// `/#from=https://host/f/id.mp4`.
 import { text } from '../owner/page-data.js'
 import { take } from './choose.js'
 import { form } from './elements.js'

@@ -50,20 +50,20 @@ export function toProblem({ status, body, retryAfter }, what) {
     // A proxy's own page.
   }
   const { code, message, param, details = {} } = error
+  const said = data.failures[code] ?? message
   const problem = (sentence, field) => new Problem(sentence, field, { code })
   const ofCaller = (sentence) => new Problem(sentence, IS_SIGNED_IN ? undefined : 'token', { code, ofCaller: true })
   if (status === 401) return ofCaller(IS_SIGNED_IN ? data.failures.session_required : text('unknownToken'))
   if (code === 'insufficient_scope') return ofCaller(text('noScope'))
-  if (PASSING.includes(code))
-    return new Problem(message, undefined, { code, retryAfterSeconds: Number(retryAfter) || 1 })
+  if (PASSING.includes(code)) return new Problem(said, undefined, { code, retryAfterSeconds: Number(retryAfter) || 1 })
   if (code === 'duration_exceeded') return problem(lengthProblem(details), what)
   if (status === 415) return problem(text('onlyTypes', { types: form.dataset.types }), what)
   const field = String(param ?? '').replace('.', '_')
   // "attribution_site is required" stands beside the field, which needs no name there.
   const sentence = form.dataset.list ? message : String(message).replace(String(param), 'This')
   if (FIELDS.includes(field)) return problem(sentence, field === 'file' || field === 'source' ? what : field)
-  if (code === 'source_forbidden' || status === 413 || status === 422 || status === 424) return problem(message, what)
-  return problem(data.failures[code] ?? message ?? text('answered', { status }))
+  if (code === 'source_forbidden' || status === 413 || status === 422 || status === 424) return problem(said, what)
+  return problem(said ?? text('answered', { status }))
 }
 
 function lengthProblem({ actual, limit }) {
