@@ -11,7 +11,9 @@ create table {{prefix}}clip_changes (
   changed_at timestamptz not null default clock_timestamp()
 );
 
-create index {{prefix}}clip_changes_xid_idx on {{prefix}}clip_changes (xid, token_id);
+-- Readers of one token, by which no other's changes are passed; admins and the deletion of old rows.
+create index {{prefix}}clip_changes_token_idx on {{prefix}}clip_changes (token_id, xid);
+create index {{prefix}}clip_changes_xid_idx on {{prefix}}clip_changes (xid);
 
 create function {{prefix}}note_clip() returns trigger language plpgsql as $$
 begin
@@ -42,7 +44,10 @@ create function {{prefix}}note_source() returns trigger language plpgsql as $$
 begin
   insert into {{prefix}}clip_changes (token_id, clip_id, kind)
     select token_id, id, case when new.state in ('ready', 'failed') and new.state = old.state then 'updated' else new.state end
-      from {{prefix}}clips where source_id = new.id;
+      from {{prefix}}clips where source_id = new.id
+        -- Progress alone is of no use where no owner follows it.
+        and (token_id is not null or (old.state, old.has_first_files, old.extras) is distinct from
+          (new.state, new.has_first_files, new.extras));
   return null;
 end $$;
 

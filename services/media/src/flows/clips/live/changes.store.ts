@@ -20,6 +20,13 @@ export interface Moment {
 export interface ClipChange {
   clipId: string
   kinds: ChangeKind[]
+  /** Number of its changes. */
+  rows: number
+}
+
+export interface Most {
+  clips: number
+  changes: number
 }
 
 const NOW = sql`pg_current_snapshot()::text as snapshot, pg_snapshot_xmin(pg_current_snapshot())::text as oldest`
@@ -39,43 +46,52 @@ export const snapshotOf = (oldest: string): string => `${oldest}:${oldest}:`
 
 /**
  * Reads the changes that each reader has not seen, by clip, and the moment up to which these are all. Of a reader with
- * more than `most` clips it returns one more.
+ * more clips or changes than `most` it returns one more, and not all. So the cost of a reader is bounded, however long
+ * ago its snapshot claims to be.
  */
 export async function readChanges(
   db: Kysely<DB>,
   readers: readonly Followed[],
-  most: number,
+  most: Most,
 ): Promise<Moment & { changes: (ClipChange & { reader: number })[] }> {
   const tokens = readers.map(({ clipsOf }) => clipsOf ?? null)
   const areAll = readers.map(({ clipsOf }) => clipsOf === undefined)
   const since = readers.map((reader) => reader.since)
+  const table = sql.table('clip_changes')
+  const isUnseen = sql`xid >= pg_snapshot_xmin(since) and not pg_visible_in_snapshot(xid, since)`
   const { rows } = await sql<Moment & { changes: (ClipChange & { reader: number })[] }>`
     select ${NOW}, (
-      select coalesce(jsonb_agg(jsonb_build_object('reader', reader - 1, 'clipId', clip_id, 'kinds', kinds)
+      select coalesce(jsonb_agg(jsonb_build_object('reader', reader - 1, 'clipId', clip_id, 'kinds', kinds,
+          'rows', changes)
         order by reader, changed_at), '[]')
       from unnest(${tokens}::uuid[], ${areAll}::boolean[], ${since}::pg_snapshot[])
         with ordinality followed (of_token, is_all, since, reader)
       cross join lateral (
-        select clip_id, array_agg(distinct kind) as kinds, min(changed_at) as changed_at
-        from ${sql.table('clip_changes')}
-        where xid >= pg_snapshot_xmin(since) and not pg_visible_in_snapshot(xid, since)
-          and (is_all or token_id is not distinct from of_token)
-        group by clip_id order by min(changed_at) limit ${most + 1}
+        select clip_id, array_agg(distinct kind) as kinds, min(changed_at) as changed_at, count(*) as changes
+        from (
+          select * from ${table} where token_id = of_token and ${isUnseen}
+          union all
+          select * from ${table} where of_token is null and not is_all and token_id is null and ${isUnseen}
+          union all
+          select * from ${table} where is_all and ${isUnseen}
+          limit ${most.changes + 1}
+        ) unseen
+        group by clip_id order by min(changed_at) limit ${most.clips + 1}
       ) changed) as changes`.execute(db)
   return rows[0] as Moment & { changes: (ClipChange & { reader: number })[] }
 }
 
 /**
  * Deletes changes that no reader returns for. The time of a row is that of its statement, so the margin is for the
- * transaction's end as well: none of ours takes minutes.
+ * transaction's end as well: none of ours takes minutes. Old rows are those of the lowest transactions, so each batch
+ * reads no further than its size.
  */
 export const deleteOldChanges = (db: Kysely<DB>): AsyncGenerator<void, void> =>
   repeatBatch(async (limit) => {
     const changes = sql.table('clip_changes')
     const { numAffectedRows } = await sql`
       delete from ${changes} where ctid = any (array(
-        select ctid from ${changes} where changed_at < clock_timestamp() - interval '30 minutes' limit ${limit}))`.execute(
-      db,
-    )
+        select ctid from (select ctid, changed_at from ${changes} order by xid limit ${limit}) lowest
+        where changed_at < clock_timestamp() - interval '30 minutes'))`.execute(db)
     return Number(numAffectedRows)
   })

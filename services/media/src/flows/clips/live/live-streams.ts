@@ -1,6 +1,7 @@
 // Open streams of events, and the one loop that serves them all (contract/media-library.md 3). Each stream has the
 // moment it has reached, and the loop reads for a stream only when its reader has taken all. So one batch bounds its
-// memory, and a slow reader loses nothing. Tests: live.test.ts.
+// memory, and a slow reader loses nothing. Streams that are far behind are read apart, so that they keep none of the
+// others waiting. Tests: live.test.ts, live-bounds.test.ts.
 import { outsideTrace } from '@services/common/telemetry/spans'
 import { listClipsById } from '../../../core/lists/clip-lists.store.ts'
 import { findSessions } from '../../../core/tokens/browser-sessions.store.ts'
@@ -10,7 +11,7 @@ import { viewsOf } from '../../../core/views/find-views.ts'
 import type { ChangeKind } from '../../../db/tables.ts'
 import type { Deps } from '../../../deps.ts'
 import { toDetails } from '../../../http/clip-details.ts'
-import { type ClipChange, type Followed, findMoment, readChanges, snapshotOf } from './changes.store.ts'
+import { type ClipChange, type Followed, findMoment, type Moment, readChanges, snapshotOf } from './changes.store.ts'
 
 /** Workers note progress once a second. */
 const READ_EVERY_MS = 1_000
@@ -18,8 +19,13 @@ const READ_EVERY_MS = 1_000
 /** Time after which a client returns too late. */
 const RESUME_MS = 600_000
 
-/** Clips of one reading for one stream; more are a `reset`. As many as one request changes. */
+/** Bounds of one reading for one stream; more is a `reset`. One request changes 500 clips. */
 export const MOST_CLIPS = 500
+/** Progress of one clip is a change a second. */
+export const MOST_CHANGES = 10_000
+
+/** Time without a reading after which a stream is far behind. Many readings have failed then, or its reader is slow. */
+const FAR_BEHIND_MS = 10_000
 
 /** Clips whose details one reading holds; streams past them are read for a second later. */
 const MOST_DETAILS = 2_000
@@ -34,6 +40,9 @@ interface Caller extends Pick<Followed, 'clipsOf'> {
 interface Stream extends Caller, Followed {
   /** Id of the last event: for clients what `since` is for this process. */
   id: string
+  /** Time of the last reading; 0 before the first of a stream that resumes. */
+  readAt: number
+  isBeingRead: boolean
   /** Blocks that its reader has not taken. */
   waiting: string[]
   wake: AbortController
@@ -48,6 +57,7 @@ export function createLiveStreams(deps: LiveDeps) {
   const streams = new Set<Stream>()
   let timer: NodeJS.Timeout | undefined
   let isReading = false
+  let isReadingApart = false
 
   const refuse = async () => {
     const open = [...streams]
@@ -66,33 +76,68 @@ export function createLiveStreams(deps: LiveDeps) {
     }
   }
 
-  const read = async () => {
-    await refuse()
-    const due = [...streams].filter(({ waiting }) => waiting.length === 0)
-    if (due.length === 0) return
-    const { changes, ...moment } = await readChanges(db, due, MOST_CLIPS)
-    const id = idOf(now(), moment.oldest)
-    const batches = due.map((stream, reader) => ({
-      stream,
-      changes: changes.filter((change) => change.reader === reader),
-    }))
+  const positionOf = ({ snapshot, oldest }: Moment) => {
+    const at = now()
+    return { since: snapshot, id: idOf(at, oldest), readAt: at.getTime() }
+  }
+
+  const read = async (due: readonly Stream[]) => {
+    const most = { clips: MOST_CLIPS, changes: MOST_CHANGES }
+    const { changes, ...moment } = await readChanges(db, due, most)
+    const batches = due.map((stream, reader) =>
+      toBatch(
+        stream,
+        changes.filter((change) => change.reader === reader),
+      ),
+    )
     const served = withinDetails(batches)
     const details = await describe(deps, served)
-    for (const { stream, changes } of served) {
-      Object.assign(stream, { since: moment.snapshot, id })
-      if (changes.length === 0) continue
-      const isTooMuch = changes.length > MOST_CLIPS
-      stream.waiting = [...(isTooMuch ? [RESET] : changes.flatMap((change) => toEvents(change, details))), toId(id)]
-      stream.wake.abort()
-    }
+    const position = positionOf(moment)
+    for (const { stream, isTooMuch, changes } of served)
+      moveTo(stream, position, isTooMuch ? [RESET] : changes.flatMap((change) => toEvents(change, details)))
     // The others are the first of the next reading.
     for (const { stream } of served) if (streams.delete(stream)) streams.add(stream)
+  }
+
+  const readThose = async (areFarBehind: boolean) => {
+    const latest = now().getTime() - FAR_BEHIND_MS
+    const due = [...streams].filter(
+      ({ waiting, isBeingRead, readAt }) => waiting.length === 0 && !isBeingRead && readAt < latest === areFarBehind,
+    )
+    if (due.length === 0) return
+    for (const stream of due) stream.isBeingRead = true
+    try {
+      await read(due)
+    } catch (err) {
+      if (!areFarBehind) throw err
+      // They would fail again. Without a database this does, too, and they wait for it.
+      const position = positionOf(await findMoment(db, '1'))
+      log.warn({ err, streams: due.length }, 'changes of clips not read, streams that are far behind are reset')
+      for (const stream of due) moveTo(stream, position, [RESET])
+    } finally {
+      for (const stream of due) stream.isBeingRead = false
+    }
+  }
+
+  const warn = (err: unknown) => log.warn({ err }, 'changes of clips not read, will retry')
+
+  const readApart = async () => {
+    if (isReadingApart) return
+    isReadingApart = true
+    await readThose(true).catch(warn)
+    isReadingApart = false
   }
 
   const readAll = async () => {
     if (isReading) return
     isReading = true
-    await read().catch((err) => log.debug({ err }, 'changes of clips not read, will retry'))
+    try {
+      await refuse()
+      void readApart()
+      await readThose(false)
+    } catch (err) {
+      warn(err)
+    }
     isReading = false
   }
 
@@ -103,12 +148,10 @@ export function createLiveStreams(deps: LiveDeps) {
       const isRecent = oldest !== '' && Math.abs(now().getTime() - Number(time)) <= RESUME_MS
       const { isLater, ...moment } = await findMoment(db, isRecent ? oldest : '1')
       const resumes = isRecent && isLater
-      const begin = resumes
-        ? { since: snapshotOf(oldest), id: lastId as string }
-        : { since: moment.snapshot, id: idOf(now(), moment.oldest) }
+      const begin = resumes ? { since: snapshotOf(oldest), id: lastId as string, readAt: 0 } : positionOf(moment)
       const isLost = lastId !== undefined && !resumes
       const waiting = [...(isLost ? [RESET] : []), toId(begin.id)]
-      const stream: Stream = { ...caller, ...begin, waiting, wake: new AbortController() }
+      const stream: Stream = { ...caller, ...begin, isBeingRead: false, waiting, wake: new AbortController() }
       streams.add(stream)
       timer ??= outsideTrace(() => setInterval(readAll, READ_EVERY_MS))
       return {
@@ -131,9 +174,25 @@ export function createLiveStreams(deps: LiveDeps) {
   }
 }
 
+type Position = Pick<Stream, 'since' | 'id' | 'readAt'>
+
+function moveTo(stream: Stream, position: Position, blocks: readonly string[]): void {
+  Object.assign(stream, position)
+  if (blocks.length === 0) return
+  stream.waiting = [...blocks, toId(position.id)]
+  stream.wake.abort()
+}
+
 interface Batch {
   stream: Stream
+  isTooMuch: boolean
   changes: readonly ClipChange[]
+}
+
+function toBatch(stream: Stream, changes: readonly ClipChange[]): Batch {
+  const rows = changes.reduce((sum, change) => sum + change.rows, 0)
+  const isTooMuch = changes.length > MOST_CLIPS || rows > MOST_CHANGES
+  return { stream, isTooMuch, changes: isTooMuch ? [] : changes }
 }
 
 /** The first batches whose details are not too many, at least one. */
@@ -148,8 +207,7 @@ function withinDetails(batches: readonly Batch[]): Batch[] {
 /** Details of the changed clips by id, as JSON; those that are deleted or expired are absent. */
 async function describe(deps: LiveDeps, batches: readonly Batch[]): Promise<Map<string, string>> {
   const { db, config, now } = deps
-  const few = batches.filter(({ changes }) => changes.length <= MOST_CLIPS)
-  const ids = [...new Set(few.flatMap(({ changes }) => changes.filter(isThere).map(({ clipId }) => clipId)))]
+  const ids = [...new Set(batches.flatMap(({ changes }) => changes.filter(isThere).map(({ clipId }) => clipId)))]
   if (ids.length === 0) return new Map()
   const [clips, views] = [await listClipsById(db, ids, now()), await viewsOf(deps, db, ids)]
   return new Map(
