@@ -1,5 +1,5 @@
 // Makes the poster that an owner chose, as a variant of the source, and shows it. The old one stays until then, and if
-// it fails. Tests: ../../flows/clips/posters.test.ts, faults/killed-posters.test.ts.
+// it fails. Tests: flows/clips/posters.test.ts.
 import { join } from 'node:path'
 import type { QueueJob } from '@services/common/queue/run-job'
 import type { Transaction } from 'kysely'

@@ -1,6 +1,6 @@
 // POST /media/bulk: one act on many clips. Fifty of them share a transaction, whose outcome is stored in it under the
 // Idempotency-Key. So the repetition of a request that was cut off goes on where that ended, and answers for the rest
-// what it had answered. Tests: bulk.test.ts, bulk-races.test.ts.
+// what it had answered. Tests: bulk.test.ts, bulk-races.test.ts, bulk-albums.test.ts, faults/killed-bulks.test.ts.
 import { createHash } from 'node:crypto'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { batchesOf } from '@services/common/concurrency/chunks'

@@ -1,4 +1,4 @@
-// Queue, webhooks, storage, settings and the audit log. Tests: service.test.ts.
+// Queue, webhooks, storage, settings and the audit log. Tests: tokens.test.ts.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { ApiError } from '@services/common/errors'
 import { html } from '@services/common/html'
