@@ -2,7 +2,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import { albumUrls } from '../../core/albums/album-view.ts'
+import { albumSnippet, albumUrls } from '../../core/albums/album-view.ts'
 import { type Album, setAlbumSalt } from '../../core/albums/albums.store.ts'
 import { findOwnAlbum } from '../../core/albums/own-album.ts'
 import { type Act, auditAdmin } from '../../core/audit/audit.ts'
@@ -68,7 +68,7 @@ export const albumLinkRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async 
         const linkSalt = await setSalt(request, album, {}, act)
         const link = createLink(encryptionKey, { id: album.id, linkSalt }, { target: 'page', expiresAt })
         const { page, embed } = albumUrls(album.id, site, link)
-        return reply.code(201).send({ success: { page, embed, expires_at: expiresAt } })
+        return reply.code(201).send({ success: { page, embed: albumSnippet(album, embed), expires_at: expiresAt } })
       },
     )
 

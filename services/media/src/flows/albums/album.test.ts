@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { gif } from '../../../test/gif-bytes.ts'
 import { type Answer, idIn, startTestService, type TestService } from '../../../test/service.ts'
+import { elementsOf } from '../pages/testing/markup.ts'
 
 const FILE = gif(20, 12, [{ delay: 10 }])
 
@@ -93,6 +94,18 @@ describe('an album', () => {
     [{ title: 'x', visibility: 'secret' }, 422, 'invalid_field'],
   ] as const)('with the fields %j is refused', async ([body, status, code]) => {
     expect(codeOf(await send('POST', '/albums', { body }))).toEqual([status, code])
+  })
+
+  test('has links whose embed is the HTML of an iframe, as its own', async () => {
+    const { id } = await newAlbum({ title: 'A "trip"', visibility: 'private' })
+    const { status, body } = await send('POST', `/albums/${id}/links`, { body: { expires_in: '1h' } })
+    expect(status).toBe(201)
+    const [, query] = body.success.page.split('?')
+    expect(query).toMatch(/^e=\d+&s=/)
+    const [frame, ...others] = elementsOf(body.success.embed)
+    expect([frame?.name, frame?.attributes.title, others]).toEqual(['iframe', 'A "trip"', []])
+    expect((await service.get(new URL(frame?.attributes.src ?? '').pathname)).status).toBe(404)
+    expect((await service.get(frame?.attributes.src ?? '')).status).toBe(200)
   })
 
   test('is made once for a repeat with the same Idempotency-Key', async () => {

@@ -4,6 +4,7 @@ import { expect } from 'vitest'
 import { gif } from '../../../../../test/gif-bytes.ts'
 import { type FormFields, idIn, type TestService } from '../../../../../test/service.ts'
 import { albumUrls } from '../../../../core/albums/album-view.ts'
+import { elementsOf } from '../../testing/markup.ts'
 
 let frames = 0
 let fills = 0
@@ -40,10 +41,11 @@ export async function addItems(service: TestService, id: string, ids: readonly s
   if (ids.length > 0) await call(service, 'POST', `/albums/${id}/items`, { ids })
 }
 
-/** A link to a private album. */
+/** A link to a private album; `embed` is the address of its player. */
 export async function linkTo(service: TestService, id: string, body: object = {}) {
   const { success } = (await call(service, 'POST', `/albums/${id}/links`, body)).body
-  return success as { page: string; embed: string; expires_at: string }
+  const embed = elementsOf(success.embed)[0]?.attributes.src
+  return { ...success, embed } as { page: string; embed: string; expires_at: string }
 }
 
 /** Fills an album with `count` clips of the source of `like`; returns them in order. */
