@@ -35,6 +35,7 @@ import { albumPageRoutes } from './flows/pages/album/album.routes.ts'
 import { elementRoutes } from './flows/pages/element.routes.ts'
 import { homeRoutes } from './flows/pages/home/home.routes.ts'
 import { libraryRoutes } from './flows/pages/library/library.routes.ts'
+import { ownAlbumRoutes } from './flows/pages/library/own-albums.routes.ts'
 import { oembedRoutes } from './flows/pages/oembed.routes.ts'
 import { pageRoutes } from './flows/pages/page.routes.ts'
 import { reportRoutes } from './flows/pages/report.routes.ts'
@@ -115,6 +116,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     await part.register(reportRoutes, { deps })
     await part.register(sessionRoutes, { deps })
     await part.register(libraryRoutes, { deps })
+    await part.register(ownAlbumRoutes, { deps })
     await part.register(adminPageRoutes, { deps })
   })
 

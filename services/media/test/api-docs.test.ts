@@ -44,6 +44,8 @@ const UNDOCUMENTED = [
   // Pages and what they consist of.
   ...['GET /', 'GET /assets/*', 'GET /embed.js', 'GET /favicon.ico', 'GET /favicon.svg', 'GET /gif/:id/delete'],
   ...['GET /library', 'GET /library/cards', 'GET /library/:id', 'GET /library/delete', 'POST /library/delete'],
+  ...['GET /library/albums', 'POST /library/albums', 'GET /library/albums/:id', 'POST /library/albums/:id'],
+  ...['GET /library/albums/:id/delete', 'POST /library/albums/:id/delete'],
   'GET /openapi.json',
   'GET /robots.txt',
   'POST /session/end',

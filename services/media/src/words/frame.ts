@@ -5,6 +5,7 @@ interface FrameWords {
   menu: string
   home: string
   library: string
+  albums: string
   admin: string
   signOut: string
   notFound: string
@@ -21,6 +22,7 @@ export const frameWords: Words<FrameWords> = {
     menu: 'Pages',
     home: 'Add a clip',
     library: 'Library',
+    albums: 'Albums',
     admin: 'Administration',
     signOut: 'Sign out',
     notFound: 'Not found',
@@ -34,6 +36,7 @@ export const frameWords: Words<FrameWords> = {
     menu: 'Seiten',
     home: 'Clip hinzufügen',
     library: 'Bibliothek',
+    albums: 'Alben',
     admin: 'Verwaltung',
     signOut: 'Abmelden',
     notFound: 'Nicht gefunden',

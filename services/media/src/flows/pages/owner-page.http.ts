@@ -33,7 +33,7 @@ export interface Visitor {
 
 export interface SignedInPage extends Omit<OwnerPage, 'language'> {
   /** Path of the page's entry in the menu. */
-  current?: '/library' | '/admin'
+  current?: '/library' | '/library/albums' | '/admin'
   /** Style sheets of assets/, by name. */
   styles?: readonly string[]
   /** Texts and values for the scripts, which read them from the element `page-data`. */
@@ -79,7 +79,7 @@ function menu({ name, baseUrl }: Site, { language, token, formToken }: Visitor, 
   return html`<header class="menu">
 <a class="skip" href="#main">${words.skip}</a>
 <strong>${name}</strong>
-<nav aria-label="${words.menu}">${entry('/', words.home)}${entry('/library', words.library)}${allows(token, 'admin') && entry('/admin', words.admin)}</nav>
+<nav aria-label="${words.menu}">${entry('/', words.home)}${entry('/library', words.library)}${entry('/library/albums', words.albums)}${allows(token, 'admin') && entry('/admin', words.admin)}</nav>
 <form method="post" action="${baseUrl}/session/end">${hiddenFields({ form_token: formToken })}<a class="who" href="${baseUrl}/session" dir="auto">${token.name}</a>${button({ label: words.signOut, kind: 'quiet' })}</form>
 </header>`
 }

@@ -5,6 +5,8 @@ import { html } from '@services/common/html'
 import { explainFailure } from '@services/common/http/error-handler'
 import { notice } from '@services/common/pages/notices'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { allows } from '../../core/tokens/scopes.ts'
+import type { Scope } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError, ERRORS_PATH } from '../../errors.ts'
 import { acceptsHtml } from '../../http/accepts-html.ts'
@@ -65,6 +67,13 @@ export function requireVisitor(app: FastifyInstance, deps: Deps): void {
 
 export function visitorOf({ visitor }: FastifyRequest): Visitor {
   if (!visitor) throw new Error('route outside the scope of requireVisitor')
+  return visitor
+}
+
+/** Returns the visitor if the token has the scope; throws insufficient_scope, which the page names. */
+export function visitorWith(request: FastifyRequest, scope: Scope): Visitor {
+  const visitor = visitorOf(request)
+  if (!allows(visitor.token, scope)) throw apiError('insufficient_scope', { details: { scope } })
   return visitor
 }
 

@@ -16,13 +16,19 @@ export interface Setting {
 
 /** A clip of the grid. Scripts ask for it again where its state changes. */
 export function card(shown: ShownClip, setting: Setting): Html {
-  const { clip, view, state } = shown
-  const isPlayable = state !== 'hidden' && clip.isShowable
+  const { clip, state } = shown
   return html`<li class="clip${clip.nsfw && ' sensitive'}" data-id="${clip.id}" data-state="${state}">
 <input type="checkbox" name="id" value="${clip.id}" aria-labelledby="choose name-${clip.id}">
-<a href="${setting.baseUrl}/library/${clip.id}"${isPlayable && html` data-mp4="${view.urls.mp4}"`}><span class="poster">${poster(shown)}<span class="length">${setting.formats.length(clip.info.durationSeconds)}</span></span><span class="name" id="name-${clip.id}" dir="auto">${nameOf(shown)}</span></a>
+${cardBody(shown, setting)}</li>
+`
+}
+
+/** The poster, the name and the state. */
+export function cardBody(shown: ShownClip, setting: Setting): Html {
+  const { clip, view, state } = shown
+  const isPlayable = state !== 'hidden' && clip.isShowable
+  return html`<a href="${setting.baseUrl}/library/${clip.id}"${isPlayable && html` data-mp4="${view.urls.mp4}"`}><span class="poster">${poster(shown)}<span class="length">${setting.formats.length(clip.info.durationSeconds)}</span></span><span class="name" id="name-${clip.id}" dir="auto">${nameOf(shown)}</span></a>
 <p class="states">${stateOf(shown, setting)}</p>
-</li>
 `
 }
 

@@ -3,6 +3,7 @@ import { type Html, html } from '@services/common/html'
 import { table } from '@services/common/pages/table'
 import { elementSnippet, embedSnippet } from '../../../core/clip-views/embed-snippet.ts'
 import { VARIANT_TYPES, type VariantEnding } from '../../../core/variants/variant.ts'
+import type { Language } from '../../../words/language.ts'
 import { ownClipWords } from '../../../words/own-clip.ts'
 import { nameOf, type Setting } from './card.ts'
 import type { OwnClip, ShownClip } from './shown-clips.ts'
@@ -65,7 +66,13 @@ export function copies(shown: ShownClip, { language }: Setting): Html {
     ['BBCode', `[url=${urls.page}][img]${urls.gif}[/img][/url]`],
     ['oEmbed', urls.oembed],
   ]
-  const row = ([name, text]: [string, string], index: number) =>
+  return copyList(texts, language)
+}
+
+/** Texts with their names, each with a button that copies it. */
+export function copyList(texts: readonly (readonly [name: string, text: string])[], language: Language): Html {
+  const words = ownClipWords[language]
+  const row = ([name, text]: readonly [string, string], index: number) =>
     html`<li><label for="copy-${index}">${name}</label><input id="copy-${index}" value="${text}" readonly><button type="button" class="quiet scripted" data-copy="copy-${index}" aria-label="${words.copy}: ${name}">${words.copy}</button></li>\n`
   return html`<details class="part" open><summary>${words.copies}</summary>
 <ul class="copies">${texts.map(row)}</ul></details>

@@ -3,7 +3,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { ApiError } from '@services/common/errors'
 import { toText } from '@services/common/html'
-import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { listAlbums } from '../../../core/albums/albums.store.ts'
 import { isClipId } from '../../../core/clips/clip-id.ts'
@@ -19,7 +18,6 @@ import type { ApiToken } from '../../../core/tokens/tokens.store.ts'
 import { dayOf, monthBefore } from '../../../core/tokens/usage.store.ts'
 import { viewsOf } from '../../../core/views/find-views.ts'
 import { findDays } from '../../../core/views/views.store.ts'
-import type { Scope } from '../../../db/tables.ts'
 import type { Deps } from '../../../deps.ts'
 import { apiError } from '../../../errors.ts'
 import { acceptSmallForms } from '../../../http/body-parsers.ts'
@@ -29,7 +27,7 @@ import { libraryWords } from '../../../words/library.ts'
 import { libraryScriptWords } from '../../../words/library-scripts.ts'
 import { ownClipScriptWords } from '../../../words/own-clip.ts'
 import { sendSignedInPage, type Visitor } from '../owner-page.http.ts'
-import { requireVisitor, visitorOf } from '../visitor.http.ts'
+import { requireVisitor, visitorWith } from '../visitor.http.ts'
 import { type Filters, readFilters, toQuery } from './address.ts'
 import { nameOf, type Setting } from './card.ts'
 import { deletePage } from './delete-page.ts'
@@ -62,7 +60,7 @@ export const libraryRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
   requireVisitor(app, deps)
 
   app.get('/library', { schema: { hide: true, querystring: Query } }, async (request, reply) => {
-    const visitor = scoped(request, 'read')
+    const visitor = visitorWith(request, 'read')
     const { token, language } = visitor
     const filters = readFilters(request.query)
     const cursor = typeof request.query.cursor === 'string' ? request.query.cursor : undefined
@@ -86,7 +84,7 @@ export const libraryRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
   })
 
   app.get('/library/cards', { schema: { hide: true, querystring: Query } }, async (request, reply) => {
-    const visitor = scoped(request, 'read')
+    const visitor = visitorWith(request, 'read')
     const clips = await findNamed(visitor, namesIn(request.query.id))
     return reply
       .headers({ 'cache-control': 'private, no-store', 'content-security-policy': "default-src 'none'" })
@@ -95,7 +93,7 @@ export const libraryRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
   })
 
   app.get('/library/delete', { schema: { hide: true, querystring: Query } }, async (request, reply) => {
-    const visitor = scoped(request, 'delete')
+    const visitor = visitorWith(request, 'delete')
     const clips = await findNamed(visitor, namesIn(request.query.id))
     return sendSignedInPage(reply, site, visitor, {
       ...{ title: libraryWords[visitor.language].deleteTitle, current: '/library' },
@@ -107,7 +105,7 @@ export const libraryRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
     '/library/delete',
     { bodyLimit: MAX_BODY_BYTES, schema: { hide: true, body: DeleteBody } },
     async (request, reply) => {
-      const visitor = scoped(request, 'delete')
+      const visitor = visitorWith(request, 'delete')
       if (!isOwnForm(visitor, request.body.form_token)) throw apiError('wrong_origin')
       for (const { clip } of await findNamed(visitor, namesIn(request.body.ids.split(',')))) {
         await softDeleteClip(deps, clip.id)
@@ -118,7 +116,7 @@ export const libraryRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
   )
 
   app.get<{ Params: { id: string } }>('/library/:id', { schema: { hide: true } }, async (request, reply) => {
-    const visitor = scoped(request, 'read')
+    const visitor = visitorWith(request, 'read')
     const { token, language } = visitor
     const clip = await findOwnClip(deps, token, request.params.id)
     const span = { from: monthBefore(now()), to: dayOf(now()) }
@@ -173,13 +171,6 @@ export const libraryRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
 }
 
 const rightsOf = (token: ApiToken) => ({ write: allows(token, 'write'), delete: allows(token, 'delete') })
-
-/** Throws insufficient_scope, which the page names. */
-function scoped(request: FastifyRequest, scope: Scope): Visitor {
-  const visitor = visitorOf(request)
-  if (!allows(visitor.token, scope)) throw apiError('insufficient_scope', { details: { scope } })
-  return visitor
-}
 
 const namesIn = (given: unknown): string[] =>
   [given]

@@ -4,7 +4,7 @@ import { accessibilityFaults } from '@services/common/testing/http/accessibility
 import { type Browser, launchBrowser, type Page } from '@services/common/testing/http/browser'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { startTestService, type TestService } from '../../../../test/service.ts'
-import { addClips, signedIn } from './testing/library-clips.ts'
+import { addClips, HOSTILE_TITLE, signedIn } from './testing/library-clips.ts'
 
 describe('the library', { tags: 'chromium' }, () => {
   let service: TestService
@@ -185,5 +185,69 @@ describe('the library', { tags: 'chromium' }, () => {
     await title.press('Tab')
     await page.locator('#said-title', { hasText: 'Your session has ended' }).waitFor()
     expect(await title.inputValue()).toBe('Typed after the end')
+  })
+
+  test('albums are made, ordered by the keyboard, linked and deleted, without a fault for axe', async () => {
+    const size = { width: 320, height: 700 }
+    const page = await open('/library', { viewport: size, colorScheme: 'dark' })
+    const checkLook = async () => {
+      expect(await accessibilityFaults(page)).toEqual([])
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(size.width)
+    }
+    await page.getByRole('link', { name: 'Albums' }).click()
+    await page.getByRole('textbox', { name: 'Title' }).fill(HOSTILE_TITLE)
+    await checkLook()
+    await page.getByRole('button', { name: 'Make the album' }).click()
+    await page.waitForSelector('body[data-started]')
+    const id = new URL(page.url()).pathname.split('/').at(-1)
+    const body = JSON.stringify({ ids: [ids.unlisted, ids.private, ids.sensitive] })
+    await service.call('POST', `/albums/${id}/items`, { headers: { token, 'content-type': 'application/json' }, body })
+    const order = () => page.locator('#items > li').evaluateAll((items) => items.map((item) => item.dataset.id))
+    const press = async (act: string, clip: string) => {
+      await card(page, clip).getByRole('button', { name: act }).focus()
+      await page.keyboard.press('Enter')
+    }
+    await page.reload()
+    await page.waitForSelector('body[data-started]')
+    await checkLook()
+    await press('First', ids.sensitive)
+    await page.getByText('Clip 1 of 3').waitFor()
+    await press('Down', ids.sensitive)
+    await page.getByText('Clip 2 of 3').waitFor()
+    // The focus stays on the button.
+    await page.keyboard.press('Enter')
+    await page.getByText('Clip 3 of 3').waitFor()
+    await press('Up', ids.private)
+    await page.getByText('Clip 1 of 3').waitFor()
+    await press('Take out', ids.unlisted)
+    await card(page, ids.unlisted).waitFor({ state: 'detached' })
+    expect(await order()).toEqual([ids.private, ids.sensitive])
+    // Changes of order by the same page refuse no field of it.
+    await page.getByLabel('Description').fill('Of the sea')
+    await page.getByLabel('Description').press('Tab')
+    await page.locator('#said', { hasText: 'Saved' }).waitFor()
+    await page.getByLabel('Visibility').selectOption('private')
+    await page.waitForSelector('body[data-started] #links')
+    await page.getByRole('button', { name: 'Make a link' }).click()
+    const link = page.locator('#link-0')
+    expect((await service.get((await link.inputValue()).replace(base, ''))).status).toBe(200)
+    await checkLook()
+    expect(await order()).toEqual([ids.private, ids.sensitive])
+    await page.getByRole('button', { name: 'End all links' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'End all links' }).click()
+    await link.waitFor({ state: 'detached' })
+    const change = { headers: { token, 'content-type': 'application/json' }, body: JSON.stringify({ title: 'Theirs' }) }
+    await service.call('PATCH', `/albums/${id}`, change)
+    await page.getByLabel('Title').fill('Mine')
+    await page.getByLabel('Title').press('Tab')
+    await page.locator('#said', { hasText: 'Changed elsewhere to \u201cTheirs\u201d' }).waitFor()
+    expect(await page.getByLabel('Title').inputValue()).toBe('Mine')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('heading', { name: 'Mine' }).waitFor()
+    await page.getByRole('link', { name: 'Delete this album' }).click()
+    await checkLook()
+    await page.getByRole('button', { name: 'Delete the album' }).click()
+    await page.getByText('No albums yet').waitFor()
+    expect((await service.get(`/albums/${id}`, { token })).status).toBe(404)
   })
 })

@@ -47,8 +47,8 @@ function stage(shown: ShownClip, { language }: Setting): Html {
   return html`<div class="stage"><svg class="room" viewBox="0 0 ${width} ${height}" aria-hidden="true"></svg><iframe src="${view.urls.embed}" title="${nameOf(shown)}" allow="autoplay; fullscreen" allowfullscreen></iframe></div>`
 }
 
-/** Links of a private clip, which scripts list and make. */
-function links({ language, formats }: Setting): Html {
+/** Links of a private clip or album, which scripts list and make. */
+export function links({ language, formats }: Setting): Html {
   const words = ownClipWords[language]
   const hours = new Map([
     ['1h', 1],

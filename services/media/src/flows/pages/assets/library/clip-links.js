@@ -1,4 +1,4 @@
-// Links with a time limit for a private clip: made, copied, listed while they work, and ended all at once.
+// Links with a time limit for a private clip or album: made, copied, and ended all at once. Those of a clip are listed.
 import { html, render } from '../lit.js'
 import { call } from '../owner/api.js'
 import { confirm } from '../owner/dialog.js'
@@ -7,8 +7,8 @@ import { toast, toastFailure } from '../owner/toast.js'
 
 /** @typedef {{ url: string, expires_at: string }} Link */
 
-/** @param {string} path */
-export function startLinks(path) {
+/** @param {string} path @param {{ areListed: boolean }} options whether the API has a list of them */
+export function startLinks(path, { areListed }) {
   const part = /** @type {HTMLElement} */ (document.getElementById('links'))
   const list = /** @type {HTMLElement} */ (part.querySelector('ul'))
   const form = /** @type {HTMLFormElement} */ (part.querySelector('form'))
@@ -29,7 +29,7 @@ export function startLinks(path) {
     try {
       const expiresIn = new FormData(form).get('expires_in')
       const { body } = await call(`${path}/links`, { method: 'POST', body: { expires_in: expiresIn } })
-      links = [body, ...links]
+      links = [{ url: body.url ?? body.page, expires_at: body.expires_at }, ...links]
       draw()
     } catch (error) {
       toastFailure(error)
@@ -47,7 +47,8 @@ export function startLinks(path) {
       toastFailure(error)
     }
   })
-  void load()
+  if (areListed) void load()
+  else draw()
 
   async function load() {
     const answer = await call(`${path}/links`).catch(() => undefined)

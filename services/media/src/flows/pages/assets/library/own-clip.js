@@ -1,8 +1,9 @@
 // The page of one clip made live: fields that are saved in place, poster, links, copies, state and deletion.
 import { address, call } from '../owner/api.js'
+import { startCopies } from '../owner/copies.js'
 import { confirm } from '../owner/dialog.js'
 import { data, text } from '../owner/page-data.js'
-import { toast, toastFailure } from '../owner/toast.js'
+import { toastFailure } from '../owner/toast.js'
 import { startDeliveries } from './clip-deliveries.js'
 import { startForm } from './clip-form.js'
 import { startLinks } from './clip-links.js'
@@ -12,30 +13,17 @@ const path = `media/${data.id}`
 
 if (data.may.write && document.getElementById('clip')) startForm(path)
 if (data.may.write && document.getElementById('poster')) startPoster(path)
-if (document.getElementById('links')) startLinks(path)
+if (document.getElementById('links')) startLinks(path, { areListed: true })
 startDeliveries(path)
+startCopies()
 followState()
 
 document.addEventListener('click', (event) => {
   const target = event.target instanceof HTMLElement ? event.target : undefined
-  if (target?.dataset.copy) void copy(target.dataset.copy)
-  else if (target?.id === 'delete') {
-    event.preventDefault()
-    void remove()
-  }
+  if (target?.id !== 'delete') return
+  event.preventDefault()
+  void remove()
 })
-
-/** @param {string} id */
-async function copy(id) {
-  const field = /** @type {HTMLInputElement} */ (document.getElementById(id))
-  field.select()
-  const copied = await navigator.clipboard?.writeText(field.value).then(
-    () => true,
-    () => false,
-  )
-  if (copied) toast(text('copied'))
-  else toastFailure(new Error(text('notCopied')))
-}
 
 async function remove() {
   const about = { title: text('deleteTitle'), question: text('deleteText'), action: text('deleteForGood') }
