@@ -1,5 +1,6 @@
 import { serviceWords } from './admin-service.ts'
 import type { Words } from './language.ts'
+import { reasonWords } from './reasons.ts'
 
 const en = {
   pages: 'Pages of the administration',
@@ -28,7 +29,6 @@ const en = {
   reported: 'Reported',
   earlier: 'Earlier decisions',
   noEarlier: 'No decision so far.',
-  note: 'Note',
   more: 'Delete or block',
   noStill: 'no picture',
   actions: {
@@ -60,16 +60,7 @@ const en = {
   undo: 'Undo',
   confirm: 'This cannot be undone.',
   cancel: 'Cancel',
-  reasons: {
-    illegal: 'illegal',
-    copyright: 'copyright',
-    harassment: 'harassment',
-    nsfw: 'not marked as sensitive',
-    spam: 'spam',
-    other: 'another reason',
-    reports: 'reported often',
-    scanner: 'found by the scanner',
-  },
+  reasons: reasonWords.en,
   states: {
     processing: 'being made',
     ready: 'ready',
@@ -127,7 +118,7 @@ const en = {
   noSessions: 'No browser is signed in with it.',
   endSessions: 'Sign out all of them',
   revoke: 'Revoke token',
-  revokeHint: 'It stops to work at once. Its clips stay.',
+  revokeHint: 'It stops working at once. Its clips stay.',
   itsClips: 'Its clips',
   noTokens: 'There is no token.',
 }
@@ -162,15 +153,14 @@ export const adminWords: Words<typeof en & typeof serviceWords.en> = {
     reported: 'Gemeldet',
     earlier: 'Frühere Entscheidungen',
     noEarlier: 'Bisher keine Entscheidung.',
-    note: 'Notiz',
     more: 'Löschen oder sperren',
     noStill: 'kein Bild',
     actions: {
       dismiss: 'Verwerfen',
       nsfw: 'Als heikel markieren',
       safe: 'Nicht heikel',
-      hide: 'Verbergen',
-      unhide: 'Wieder zeigen',
+      hide: 'Ausblenden',
+      unhide: 'Wieder einblenden',
       delete: 'Löschen',
       block: 'Diese Bytes sperren',
       unblock: 'Diese Bytes erlauben',
@@ -179,8 +169,8 @@ export const adminWords: Words<typeof en & typeof serviceWords.en> = {
       dismiss: 'Die Meldung ist verworfen.',
       nsfw: 'Der Clip ist als heikel markiert.',
       safe: 'Der Clip ist nicht mehr als heikel markiert.',
-      hide: 'Der Clip ist verborgen.',
-      unhide: 'Der Clip wird wieder gezeigt.',
+      hide: 'Der Clip ist ausgeblendet.',
+      unhide: 'Der Clip ist wieder eingeblendet.',
       delete: 'Der Clip ist gelöscht.',
       block: 'Alle Clips dieser Bytes sind gelöscht, und die Bytes werden abgelehnt.',
       unblock: 'Die Bytes werden wieder angenommen.',
@@ -194,21 +184,12 @@ export const adminWords: Words<typeof en & typeof serviceWords.en> = {
     undo: 'Rückgängig',
     confirm: 'Das lässt sich nicht rückgängig machen.',
     cancel: 'Abbrechen',
-    reasons: {
-      illegal: 'verboten',
-      copyright: 'Urheberrecht',
-      harassment: 'Belästigung',
-      nsfw: 'nicht als heikel markiert',
-      spam: 'Spam',
-      other: 'anderer Grund',
-      reports: 'oft gemeldet',
-      scanner: 'vom Scanner gefunden',
-    },
+    reasons: reasonWords.de,
     states: {
       processing: 'in Arbeit',
       ready: 'fertig',
       failed: 'fehlgeschlagen',
-      hidden: 'verborgen',
+      hidden: 'ausgeblendet',
       deleted: 'gelöscht',
     },
     sensitive: 'heikel',

@@ -42,9 +42,9 @@ export const albumWords: Words<AlbumWords> = {
     previous: 'Voriger Clip',
     next: 'Nächster Clip',
     report: 'Melden',
-    notSafe: 'Nicht jugendfrei',
-    marked: 'Dieser Clip ist als heikel gekennzeichnet.',
+    notSafe: 'Heikel',
+    marked: 'Dieser Clip ist als heikel markiert.',
     show: 'Anzeigen',
-    hide: 'Verbergen',
+    hide: 'Ausblenden',
   },
 }

@@ -1,4 +1,5 @@
 import type { Words } from './language.ts'
+import { reasonWords } from './reasons.ts'
 
 const en = {
   title: 'Library',
@@ -14,16 +15,7 @@ const en = {
   sensitive: 'sensitive',
   expires: 'expires',
   views: 'views',
-  hiddenReasons: {
-    illegal: 'illegal',
-    copyright: 'copyright',
-    harassment: 'harassment',
-    nsfw: 'not marked as sensitive',
-    spam: 'spam',
-    other: 'another reason',
-    reports: 'reported often',
-    scanner: 'found by the scanner',
-  },
+  hiddenReasons: reasonWords.en,
   // Numbers above the grid.
   clip: 'clip',
   clips: 'clips',
@@ -47,7 +39,7 @@ const en = {
   to: 'Before',
   tags: 'Tags',
   clearAll: 'Show all clips',
-  noMatch: 'No clip is like this.',
+  noMatch: 'No clips match.',
   badSearch: 'This search cannot be done: check its words and days.',
   next: 'Next page',
   toBeginning: 'Back to the beginning',
@@ -84,16 +76,7 @@ export const libraryWords: Words<LibraryWords> = {
     sensitive: 'heikel',
     expires: 'läuft ab',
     views: 'Aufrufe',
-    hiddenReasons: {
-      illegal: 'rechtswidrig',
-      copyright: 'Urheberrecht',
-      harassment: 'Belästigung',
-      nsfw: 'nicht als heikel markiert',
-      spam: 'Spam',
-      other: 'anderer Grund',
-      reports: 'oft gemeldet',
-      scanner: 'vom Scanner gefunden',
-    },
+    hiddenReasons: reasonWords.de,
     clip: 'Clip',
     clips: 'Clips',
     storage: 'Speicher',
@@ -115,7 +98,7 @@ export const libraryWords: Words<LibraryWords> = {
     to: 'Vor',
     tags: 'Tags',
     clearAll: 'Alle Clips zeigen',
-    noMatch: 'Kein Clip passt dazu.',
+    noMatch: 'Keine Clips passen dazu.',
     badSearch: 'Diese Suche ist nicht möglich: Prüfen Sie ihre Wörter und Tage.',
     next: 'Nächste Seite',
     toBeginning: 'Zurück zum Anfang',

@@ -2,7 +2,6 @@ import type { Words } from './language.ts'
 
 const en = {
   // Parts of the page.
-  player: 'Player',
   details: 'Details',
   files: 'Files',
   sizes: 'Other sizes',
@@ -24,8 +23,6 @@ const en = {
   notReady: 'This clip is being made. The page shows it as soon as it is ready.',
   notMade: 'This clip could not be made.',
   isHidden: 'The operator of this service has hidden this clip. No visitor sees it.',
-  added: 'Added',
-  source: 'Original',
   privateHint: 'This clip is private: its addresses work for you alone, and by the links that you make below.',
   // Fields.
   title: 'Title',
@@ -78,7 +75,6 @@ type OwnClipWords = typeof en
 export const ownClipWords: Words<OwnClipWords> = {
   en,
   de: {
-    player: 'Player',
     details: 'Angaben',
     files: 'Dateien',
     sizes: 'Andere Größen',
@@ -99,8 +95,6 @@ export const ownClipWords: Words<OwnClipWords> = {
     notReady: 'Dieser Clip wird erstellt. Die Seite zeigt ihn, sobald er fertig ist.',
     notMade: 'Dieser Clip konnte nicht erstellt werden.',
     isHidden: 'Der Betreiber dieses Dienstes hat diesen Clip ausgeblendet. Niemand sonst sieht ihn.',
-    added: 'Hinzugefügt',
-    source: 'Original',
     privateHint:
       'Dieser Clip ist privat: Seine Adressen funktionieren nur für Sie, und mit den Links, die Sie unten erstellen.',
     title: 'Titel',
@@ -109,7 +103,7 @@ export const ownClipWords: Words<OwnClipWords> = {
     proposals: 'Ihre Tags',
     credit: 'Autor',
     creditSite: 'Website oder Adresse',
-    creditUser: 'Nutzer',
+    creditUser: 'Benutzer',
     sensitive: 'Heikel: Besucher sehen ihn nach einem Klick',
     visibility: 'Sichtbarkeit',
     visibilityHints: {
@@ -176,7 +170,7 @@ export const ownClipScriptWords: Words<Readonly<Record<string, string>>> = {
     noLinks: 'No link leads to this clip.',
     ended: 'All links have ended.',
     endTitle: 'End all links?',
-    endText: 'Every link that you made of this clip stops working at once.',
+    endText: 'Every link that you made to this clip stops working at once.',
     endAll: 'End all links',
     noDeliveries: 'No webhook of yours got an event of this clip.',
     event: 'Event',
@@ -216,7 +210,7 @@ export const ownClipScriptWords: Words<Readonly<Record<string, string>>> = {
     noLinks: 'Kein Link führt zu diesem Clip.',
     ended: 'Alle Links sind beendet.',
     endTitle: 'Alle Links beenden?',
-    endText: 'Jeder Link, den Sie zu diesem Clip erstellt haben, funktioniert sofort nicht mehr.',
+    endText: 'Alle Links zu diesem Clip funktionieren sofort nicht mehr.',
     endAll: 'Alle Links beenden',
     noDeliveries: 'Kein Webhook erfuhr von diesem Clip.',
     event: 'Ereignis',

@@ -120,7 +120,7 @@ describe('the library', () => {
     expect(text).toContain('name="q" value="&quot;&gt;&lt;b"')
     expect(text).toContain('<option value="title" selected>')
     expect(text).toContain('<details open>')
-    expect(text).toContain('No clip is like this.')
+    expect(text).toContain('No clips match.')
   })
 
   test.for(['q=%20%2C', 'from=yesterday', 'from=2026-02-01&to=2026-01-01', 'cursor=none'])(

@@ -7,8 +7,11 @@ export const data = JSON.parse(document.getElementById('page-data')?.textContent
 const words = data.words ?? {}
 
 /**
- * Returns a text of the page; `{name}` in it stands for a value.
+ * Returns a text of the page; `{name}` in it stands for a value. A text whose `count` is 1 may have its own words,
+ * under the key with `One` at its end.
  * @param {string} key @param {Record<string, string | number>} [values]
  */
 export const text = (key, values = {}) =>
-  (words[key] ?? key).replace(/\{(\w+)\}/g, (whole, name) => String(values[name] ?? whole))
+  ((values.count === 1 && words[`${key}One`]) || (words[key] ?? key)).replace(/\{(\w+)\}/g, (whole, name) =>
+    String(values[name] ?? whole),
+  )
