@@ -58,10 +58,10 @@ form.addEventListener('submit', async (event) => {
     const call = { ...caller(), fields: readFields(), signal, report, place, key: newKey() }
     const { result, state } = await (file ? sendPieces(file, call) : importFrom(source, call))
     const isPrivate = call.fields.visibility === 'private'
-    const addresses = () => (isPrivate ? linkTo(result, call) : result)
-    if (state !== 'ready') await waitUntilReady(await addresses(), call, file ? 'file' : 'source')
+    const addresses = isPrivate ? await linkTo(result, call) : result
+    if (state !== 'ready') await waitUntilReady(addresses, call, file ? 'file' : 'source')
     $('ends').hidden = !isPrivate
-    showResult(await addresses())
+    showResult(addresses)
     say(text('ready'))
   } catch (error) {
     $('work').hidden = true

@@ -10,13 +10,18 @@ const LEAST_SECONDS = 0.1
 
 let address
 let shown
+/** File that the fields are about: it may be one of several for a while. */
+let trimmed
 
 $('form').addEventListener('chosen', ({ detail: file }) => {
   if (file === shown) return
   shown = file
   URL.revokeObjectURL(address)
   hidePreview()
-  for (const field of [start, end]) field.value = ''
+  if (file && file !== trimmed) {
+    for (const field of [start, end]) field.value = ''
+    trimmed = file
+  }
   if (!file || !/^video\/|\.(mp4|webm)$/i.test(`${file.type} ${file.name}`)) return
   address = URL.createObjectURL(file)
   video.src = address
@@ -38,8 +43,8 @@ video.addEventListener('loadedmetadata', () => {
   for (const slider of [from, to]) slider.max = video.duration
   for (const button of [$('start-here'), $('end-here')]) button.hidden = false
   $('trim-preview').hidden = false
-  from.value = 0
-  to.value = Math.min(video.duration, MAX_SECONDS)
+  from.value = read(start.value) ?? 0
+  to.value = read(end.value) ?? Math.min(video.duration, MAX_SECONDS)
   const isTooLong = video.duration > MAX_SECONDS + LEAST_SECONDS
   if (isTooLong) $('trim').open = true
   playAsChosen()

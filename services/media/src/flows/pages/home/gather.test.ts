@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 type Entry = { isDirectory: boolean; name: string }
 
 const SCRIPT = new URL('../assets/home/gather.js', import.meta.url).href
-const { droppedFiles, MOST_FILES } = await import(SCRIPT)
+const { droppedFiles, MOST_FILES, titleOf } = await import(SCRIPT)
 
 const fileOf = (name: string) => ({
   ...{ isDirectory: false, name },
@@ -58,4 +58,17 @@ test('a folder or file that cannot be read is left out', async () => {
   const unreadable = { isDirectory: true, name: 'closed', createReader } as Entry
   const lost = { ...fileOf('lost.gif'), file: (_: unknown, fail: () => void) => fail() }
   expect((await drop(unreadable, folderOf('open', [lost, fileOf('a.gif')]))).names).toEqual(['a.gif'])
+})
+
+test.for([
+  ['Cat on a roof.gif', 'Cat on a roof'],
+  ['v1.2 of the trailer.final.mp4', 'v1.2 of the trailer.final'],
+  ['.gif', '.gif'],
+  ['no ending', 'no ending'],
+  ['two\nlines\u0007 and\ttabs.webm', 'two lines and tabs'],
+  ['  .gif', ''],
+  [`${'\u{1F431}'.repeat(300)}.mp4`, '\u{1F431}'.repeat(200)],
+  [`${'\uFB1D'.repeat(150)}.mp4`, '\u05D9\u05B4'.repeat(100)],
+] as const)('the name %j proposes a title that the service takes: %j', ([name, title]) => {
+  expect(titleOf({ name })).toBe(title)
 })

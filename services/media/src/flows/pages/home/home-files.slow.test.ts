@@ -84,6 +84,7 @@ describe('several files', { tags: 'chromium' }, () => {
     await drop(page, files)
     expect(await states(page)).toEqual(Array.from(files, () => 'draft'))
     expect([await page.isVisible('#trim'), await page.textContent('#send')]).toEqual([false, 'Add 40 clips'])
+    expect(await page.getByLabel('Title of 7.gif').inputValue()).toBe('7')
     await page.getByLabel('Title of 7.gif').fill('The seventh')
     await page.click('#more summary')
     await page.fill('#tags', 'forty')
@@ -130,6 +131,7 @@ describe('several files', { tags: 'chromium' }, () => {
     const reached = offsets.at(-1)
     await expect.poll(() => states(page)).toEqual(['sending', 'ready'])
 
+    expect(await page.isVisible('#resume')).toBe(false)
     const asked = page.waitForEvent('dialog')
     const reloaded = page.reload()
     const dialog = await asked

@@ -31,6 +31,8 @@ describe('the page at /', () => {
     expect(text).toContain(`href="${BASE_URL}/library"`)
     expect(text).not.toContain('id="token"')
     expect(text).not.toContain(service.token)
+    const [{ id }] = (await service.deps.pool.query("select id from api_tokens where name = 'test'")).rows
+    expect(text).toContain(`"token":"${id}"`)
     const [, form_token = ''] = /name="form_token" value="([\w-]+)"/.exec(text) ?? []
     expect(headers.get('content-security-policy')).toContain(`form-action ${BASE_URL}/session/end`)
     const init = { headers: { ...SCRIPT, cookie }, body: new URLSearchParams({ form_token }) }

@@ -100,7 +100,7 @@ ${details(words, home)}
 </article>
 <p id="live" class="unseen" role="status" aria-live="polite"></p>
 </main>
-${jsonBlock('page-data', { words: homeScriptWords[language], failures: failureWords[language] })}`,
+${jsonBlock('page-data', { words: homeScriptWords[language], failures: failureWords[language], ...(isSignedIn && { token: session.token.id }) })}`,
   })
 }
 

@@ -1,4 +1,5 @@
 // Fields that describe clips; the same for all clips of a list.
+import { data } from '../owner/page-data.js'
 import { caller } from './caller.js'
 import { $, element } from './elements.js'
 import { ACCESS, EDITS, FLAGS, TEXTS } from './problems.js'
@@ -19,12 +20,13 @@ export function allowSliding() {
 $('expires_in').addEventListener('change', allowSliding)
 allowSliding()
 
-/** Offers the albums of the caller, where the token may read them. */
+/** Offers the albums of the caller alone, also to an administrator who is signed in, where the token may read them. */
 async function offerAlbums() {
   const { headers, isKnown } = caller()
   if (!isKnown || !$('more').open) return
   const signal = AbortSignal.timeout(10_000)
-  const answer = await answerOf(fetch('albums?limit=100', { headers, signal }), signal).catch(() => undefined)
+  const path = data.token ? `albums?limit=100&token=${data.token}` : 'albums?limit=100'
+  const answer = await answerOf(fetch(path, { headers, signal }), signal).catch(() => undefined)
   if (answer?.status !== 200) return
   const { items } = JSON.parse(answer.body).success
   const [none] = $('album').options

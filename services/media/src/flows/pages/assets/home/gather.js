@@ -38,3 +38,16 @@ async function entriesOf(folder) {
     if (some.length === 0 || all.length > MOST_ENTRIES) return all.sort((a, b) => a.name.localeCompare(b.name))
   }
 }
+
+/** Longest title that the service takes, in characters. */
+const LONGEST_TITLE = 200
+
+/** Title that a file's name proposes: without its ending, on one line, and no longer than the service takes. */
+export const titleOf = ({ name }) => {
+  const line = name
+    .replace(/(?<=.)\.\w{1,5}$/, '')
+    .normalize('NFC')
+    .replace(/[\p{Cc}\s]+/gu, ' ')
+    .trim()
+  return [...line].slice(0, LONGEST_TITLE).join('').trim()
+}

@@ -28,10 +28,34 @@ export function keptUploads() {
   }
 }
 
+/** Hears `change` when an upload is kept, forgotten, in use or no longer so. */
+export const changes = new EventTarget()
+const announce = () => changes.dispatchEvent(new Event('change'))
+
 const write = (uploads) => {
   if (uploads.length > 0) sessionStorage.setItem(KEPT, JSON.stringify(uploads.slice(-MOST)))
   else sessionStorage.removeItem(KEPT)
+  announce()
 }
 
 export const keepUpload = (upload) => write([...keptUploads(), upload])
 export const forgetUpload = (path) => write(keptUploads().filter((each) => each.path !== path))
+
+/** Fingerprints of the files that this page sends. */
+const inUse = new Set()
+
+/** Sends a file by `send`, during which its upload does not count as interrupted. */
+export async function whileInUse(mark, send) {
+  inUse.add(mark)
+  announce()
+  try {
+    return await send()
+  } finally {
+    inUse.delete(mark)
+    announce()
+  }
+}
+
+/** Uploads that nothing on this page goes on with; `held` are addresses of rows that may go on. */
+export const interruptedUploads = (held = []) =>
+  keptUploads().filter(({ mark, path }) => !inUse.has(mark) && !held.includes(path))

@@ -28,7 +28,8 @@ export function rowView(row, act) {
   const name = element('span', { className: 'name', tabIndex: -1, textContent: label })
   const size = element('span', { className: 'hint', textContent: row.file ? sizeOf(row.file.size) : '' })
   const title = element('input', {
-    ...{ placeholder: text('title'), ariaLabel: text('titleOf', { name: label }), autocomplete: 'off' },
+    ...{ value: row.title ?? '', placeholder: text('title'), autocomplete: 'off' },
+    ariaLabel: text('titleOf', { name: label }),
     oninput: () => {
       row.title = title.value.trim()
     },

@@ -1,7 +1,7 @@
 // Sends a file in pieces (tus), which survive a bad connection, a pause and a reload.
 
 import { text } from '../owner/page-data.js'
-import { fingerprintOf, forgetUpload, keepUpload, keptUploads, LARGE_BYTES } from './kept-uploads.js'
+import { fingerprintOf, forgetUpload, keepUpload, keptUploads, LARGE_BYTES, whileInUse } from './kept-uploads.js'
 import { toProblem } from './problems.js'
 import { answerOf, pause, RETRY_DELAYS_MS, untilAdded } from './retry.js'
 import { reportSent, request } from './send.js'
@@ -13,9 +13,15 @@ const inBase64 = (value) =>
   btoa(Array.from(new TextEncoder().encode(value), (byte) => String.fromCharCode(byte)).join(''))
 
 /** `place` remembers the address of the upload for a later call. */
-export async function sendPieces(file, { headers, fields, wait, signal, report, place = {} }) {
-  const mark = file.size > LARGE_BYTES ? await fingerprintOf(file) : undefined
-  place.path ??= keptUploads().find((each) => each.mark === mark)?.path
+export async function sendPieces(file, call) {
+  if (file.size <= LARGE_BYTES) return sendRest(file, undefined, call)
+  const mark = await fingerprintOf(file)
+  return whileInUse(mark, () => sendRest(file, mark, call))
+}
+
+/** Sends what the service lacks; `mark` is the fingerprint of a file whose upload is kept. */
+async function sendRest(file, mark, { headers, fields, wait, signal, report, place = {} }) {
+  if (mark) place.path ??= keptUploads().find((each) => each.mark === mark)?.path
   let offset
   let reached = 0
   for (let failures = 0; ; ) {

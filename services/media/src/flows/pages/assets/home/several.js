@@ -6,6 +6,7 @@ import { chosen, leaveOut } from './choose.js'
 import { $, form } from './elements.js'
 import { allowSliding, readFields } from './fields.js'
 import { linkTo, waitUntilReady } from './follow.js'
+import { titleOf } from './gather.js'
 import { LARGE_BYTES } from './kept-uploads.js'
 import { asProblem, complain, forgetProblems, Problem, showProblem } from './problems.js'
 import { say, sizeOf } from './progress.js'
@@ -88,7 +89,9 @@ function showChosen() {
   const items = isList() ? chosen() : []
   for (const row of queue.inState('draft')) if (!items.includes(row.item)) remove(row)
   const drafts = queue.inState('draft').map(({ item }) => item)
-  const added = items.filter((item) => !drafts.includes(item)).map((item) => queue.add({ ...item, item }))
+  const added = items
+    .filter((item) => !drafts.includes(item))
+    .map((item) => queue.add({ ...item, item, ...(item.file && { title: titleOf(item.file) }) }))
   for (const row of added) {
     const view = rowView(row, (action) => ACTIONS[action](row))
     views.set(row, view)
