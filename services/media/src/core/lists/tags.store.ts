@@ -1,6 +1,9 @@
 import { type Kysely, sql } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 
+/** Newest clips whose tags are counted, wherever tags are shown. */
+export const TAGS_AMONG = 5_000
+
 export interface CountedTag {
   tag: string
   count: number

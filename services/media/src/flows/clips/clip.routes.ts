@@ -69,7 +69,7 @@ export const clipRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
       '/media/:id',
       {
         schema: {
-          ...tokenRoute('media', 'updateMedia', 'Changes texts, nsfw, attribution, visibility or lifetime'),
+          ...tokenRoute('media', 'updateMedia', 'Changes texts, nsfw, attribution, visibility, lifetime or poster'),
           params: Params,
           description:
             '`If-Match` with the ETag of GET refuses a change of a clip that was changed since: 412 `clip_changed`, with ' +

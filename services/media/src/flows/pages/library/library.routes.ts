@@ -11,7 +11,7 @@ import { listFiles } from '../../../core/clips/renditions.store.ts'
 import { softDeleteClip } from '../../../core/lifecycle/delete-clip.ts'
 import { listClipsById } from '../../../core/lists/clip-lists.store.ts'
 import { readOwnClips } from '../../../core/lists/read-list.ts'
-import { countTags } from '../../../core/lists/tags.store.ts'
+import { countTags, TAGS_AMONG } from '../../../core/lists/tags.store.ts'
 import { findOwnUsage } from '../../../core/tokens/own-usage.ts'
 import { allows } from '../../../core/tokens/scopes.ts'
 import type { ApiToken } from '../../../core/tokens/tokens.store.ts'
@@ -42,8 +42,8 @@ const PER_PAGE = 40
 /** Albums to choose from: with more, long titles would exceed the size of the page. */
 const MOST_ALBUMS = 30
 
-/** The most used tags, counted among the newest clips as GET /media/tags does. */
-const TAGS = { among: 10_000, limit: 30 }
+/** The most used tags, counted as GET /media/tags does. */
+const TAGS = { among: TAGS_AMONG, limit: 30 }
 
 /** Clips that scripts, and forms without them, name at once. */
 const MOST_NAMED = 100
