@@ -113,6 +113,27 @@ test('a reading that fails resets the stream that is far behind, while the other
   expect(read(1)).not.toContain(first)
 })
 
+test('streams that resume at once are read by turns, each once', async () => {
+  const owner = await service.newToken()
+  const readings: number[] = []
+  const counting: KyselyPlugin = {
+    transformQuery: ({ node }) => {
+      const resumed = JSON.stringify(node).split(`"${snapshotOf('1')}"`).length - 1
+      if (resumed > 0) readings.push(resumed)
+      return node
+    },
+    transformResult: async ({ result }) => result,
+  }
+  const streams = createLiveStreams({ ...service.deps, db: service.deps.db.withPlugin(counting) })
+  const caller = { tokenId: owner.id, sessionHash: null, clipsOf: owner.id, onRefusal: () => {} }
+  const id = `${service.clock.now().getTime()}.1`
+  const opened = await Promise.all(Array.from({ length: 120 }, () => streams.open(caller, id)))
+  onTestFinished(() => opened.forEach((stream) => void stream.close()))
+  for (const stream of opened) stream.take()
+  await expect.poll(() => opened.every((stream) => !stream.position().endsWith('.1\n\n'))).toBe(true)
+  expect(readings).toEqual([50, 50, 20])
+})
+
 test('more changes than a reading takes are a reset, be they of one clip', async () => {
   const owner = await service.newToken()
   await query(
