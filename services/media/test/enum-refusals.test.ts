@@ -7,6 +7,7 @@ import { idIn, test } from './service.ts'
 /** Values that a request needs before it reaches the member. */
 const givenOf = (id: string): Record<string, Given> => ({
   'GET /media/import query visibility': { query: { source: 'https://media.example.net/clip.gif' } },
+  'POST /media/bulk body visibility': { body: { action: 'visibility', tags: undefined } },
   'GET /oembed query format': { query: { url: `https://media.example/gif/${id}` } },
 })
 

@@ -508,7 +508,7 @@ describe('webhooks of admins', () => {
     const refused = await post('/webhooks', { url: receiver.url, events: ['media.reported'] }, service.token)
     expect([refused.status, refused.body.error.param]).toEqual([422, 'events'])
     const { body } = await post('/webhooks', { url: receiver.url }, service.token)
-    expect(body.success.events).toEqual(['media.ready', 'media.failed', 'media.deleted'])
+    expect(body.success.events).not.toContainEqual(expect.stringMatching(/reported|hidden/))
     receiver.close()
   })
 
