@@ -29,7 +29,7 @@ const KEYS: Partial<Record<ModerationAction, string>> = {
   block: 'b',
 }
 
-export const UNDO: Partial<Record<string, ModerationAction>> = {
+const UNDO: Partial<Record<ModerationAction, ModerationAction>> = {
   hide: 'unhide',
   nsfw: 'safe',
   unhide: 'hide',
@@ -94,10 +94,10 @@ function acts(view: View, clip: JudgedClip, back: string, report: FoundReport | 
 <details><summary>${words.more}</summary><div class="actions">${LASTING.map(act)}</div></details>`
 }
 
-/** Form that undoes the last decision; none for one that cannot be undone. */
-export function undoForm(view: View, done: unknown, clip: unknown, back: string): Html | undefined {
-  const action = typeof done === 'string' ? UNDO[done] : undefined
-  if (action === undefined || typeof clip !== 'string') return undefined
-  const hidden = { clip, action, back }
+/** Form that undoes a decision; none for one that cannot be undone. */
+export function undoForm(view: View, decision: Moderation, back: string): Html | undefined {
+  const action = UNDO[decision.action]
+  if (action === undefined) return undefined
+  const hidden = { clip: decision.clip_id, action, back }
   return html`<span data-act="undo" data-key="u">${actForm(view, '/admin/decide', hidden, button({ label: `${view.words.undo} (u)`, kind: 'quiet' }))}</span>`
 }

@@ -4,12 +4,13 @@ import { ApiError } from '@services/common/errors'
 import { html } from '@services/common/html'
 import { button, field } from '@services/common/pages/forms'
 import { notice } from '@services/common/pages/notices'
-import { Type } from 'typebox'
+import type { FastifyRequest } from 'fastify'
+import { type Static, Type } from 'typebox'
 import { findJudgedClips, findJudgedIds } from '../../../core/administration/judged-clips.store.ts'
 import { isClipId } from '../../../core/clips/clip-id.ts'
 import { moderate } from '../../../core/lifecycle/moderate.ts'
 import { readOwnClips } from '../../../core/lists/read-list.ts'
-import { listModerationsOf } from '../../../core/reports/moderations.store.ts'
+import { listModerations, listModerationsOf } from '../../../core/reports/moderations.store.ts'
 import { findReport, listReports } from '../../../core/reports/reports.store.ts'
 import { MODERATION_ACTIONS, SOURCE_STATES } from '../../../db/tables.ts'
 import { isUuid } from '../../../db/uuid.ts'
@@ -24,6 +25,8 @@ import { clipCard, type JudgedClip, undoForm } from './clip-card.ts'
 const PER_PAGE = 20
 /** Decisions about a clip that are shown. */
 const MOST_DECISIONS = 10
+/** Span in which a page speaks of the decision that it comes from. */
+const JUST_MS = 10 * 60_000
 
 const Text = Type.Optional(Type.String({ maxLength: 300 }))
 const ReportsQuery = Type.Object({ state: Text, cursor: Text, done: Text, clip: Text })
@@ -43,7 +46,7 @@ export const judgeRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
   app.get('/admin', { schema: { hide: true, querystring: ReportsQuery } }, async (request, reply) => {
     const view = viewOf(deps, request)
     const { words } = view
-    const { cursor, done, clip } = request.query
+    const { cursor } = request.query
     const state = request.query.state === 'closed' ? 'closed' : 'open'
     const { after } = readPage({ cursor }, isUuid)
     const found = await listReports(db, state, { after, limit: PER_PAGE + 1 })
@@ -54,7 +57,7 @@ export const judgeRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
       html`<a href="${view.baseUrl}/admin${name === 'closed' && '?state=closed'}"${name === state && html` aria-current="true"`}>${words[name]}</a>\n`
     return sendAdminPage(deps, request, reply, {
       section: 'reports',
-      body: html`${doneNotice(view, done, undoForm(view, done, clip, back))}<p class="tabs">${tab('open')}${tab('closed')}</p>
+      body: html`${await justDecided(request, request.query, back)}<p class="tabs">${tab('open')}${tab('closed')}</p>
 ${items.length > 0 && state === 'open' && html`<p class="hint scripted">${words.keys}</p>\n`}${items.map((report) => {
   const about = clips.get(report.clipId)
   return about && clipCard(view, about, back, report)
@@ -65,13 +68,13 @@ ${items.length > 0 && state === 'open' && html`<p class="hint scripted">${words.
   app.get('/admin/clips', { schema: { hide: true, querystring: ClipsQuery } }, async (request, reply) => {
     const view = viewOf(deps, request)
     const { words, baseUrl } = view
-    const { q = '', token = '', cursor, done, clip } = request.query
+    const { q = '', token = '', cursor } = request.query
     const { ids, nextCursor, problem } = await find(request.query)
     const clips = await judged(ids)
     const back = `/admin/clips?${new URLSearchParams({ q, token })}`
     return sendAdminPage(deps, request, reply, {
       section: 'clips',
-      body: html`${doneNotice(view, done, undoForm(view, done, clip, back))}<form method="get" action="${baseUrl}/admin/clips" class="filters" role="search">
+      body: html`${await justDecided(request, request.query, back)}<form method="get" action="${baseUrl}/admin/clips" class="filters" role="search">
 ${field({ name: 'q', label: words.searchLabel, hint: words.searchHint, value: q, maxlength: 200 })}${field({ name: 'token', label: words.tokenId, hint: words.tokenHint, value: token, maxlength: 36 })}${button({ label: words.search })}</form>
 ${problem && notice('problem', words.badSearch)}${ids.flatMap((id) => {
   const about = clips.get(id)
@@ -112,6 +115,15 @@ ${problem && notice('problem', words.badSearch)}${ids.flatMap((id) => {
     await moderate(deps, about, { action, note: null, ...adminOf(request) })
     return leadBack(deps, reply, backTo(back), { done: action, clip: clipId })
   })
+
+  /** Says what was decided, with its reverse, if it was: the address of the page alone proves neither. */
+  async function justDecided(request: FastifyRequest, { done, clip }: Static<typeof ReportsQuery>, back: string) {
+    const [newest] = clip && isClipId(clip) ? await listModerations(db, clip, 1) : []
+    if (!newest || newest.action !== done || newest.token_id !== visitorOf(request).token.id) return html``
+    if (newest.created_at.getTime() <= now().getTime() - JUST_MS) return html``
+    const view = viewOf(deps, request)
+    return doneNotice(view, done, undoForm(view, newest, back))
+  }
 
   async function judged(ids: readonly string[]): Promise<Map<string, JudgedClip>> {
     const [clips, decisions] = await Promise.all([

@@ -139,6 +139,30 @@ describe('reports', () => {
     if (undo !== 'unblock') expect(await stateOf(clip)).toEqual({ hidden_reason: null, nsfw: false, deleted: false })
   })
 
+  test('have no sentence and no reverse at an address alone: only just after the decision, for its token', async () => {
+    const clip = await newClip()
+    const other = await asAdministrator(service)
+    const claims = async (done: string, by = admin) => {
+      const texts = await Promise.all(
+        ['/admin', '/admin/clips'].map((path) => by.get(`${path}?done=${done}&clip=${clip}`)),
+      )
+      return texts.map(({ text }) => /data-act="undo"|class="notice news/.test(text))
+    }
+    expect(await claims('hide')).toEqual([false, false])
+    await admin.post('/admin/decide', { action: 'hide', clip })
+    expect(await claims('hide')).toEqual([true, true])
+    expect(await claims('nsfw')).toEqual([false, false])
+    expect(await claims('hide', other)).toEqual([false, false])
+    service.clock.advance({ seconds: 1 })
+    await other.post('/admin/decide', { action: 'unhide', clip })
+    expect(await claims('hide')).toEqual([false, false])
+    service.clock.advance({ seconds: 1 })
+    await admin.post('/admin/decide', { action: 'hide', clip })
+    service.clock.advance({ seconds: 600 })
+    expect(await claims('hide')).toEqual([false, false])
+    expect((await admin.get('/admin?done=dismiss&clip=x')).text).not.toContain('The report is dismissed')
+  })
+
   test('of another clip, or that were decided meanwhile, decide nothing', async () => {
     const [one, two] = [await reported(), await reported()]
     const decide = (clip: string, report: string) => admin.post('/admin/decide', { action: 'hide', clip, report })
