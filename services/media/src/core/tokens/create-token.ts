@@ -9,6 +9,7 @@ import { hashToken, makeToken, prefixOf } from './token-format.ts'
 import {
   type ApiToken,
   insertToken,
+  lockToken,
   putBootstrapToken,
   revokeToken,
   type TokenChanges,
@@ -29,15 +30,21 @@ export const createTokenAs = (deps: TokenDeps, by: Actor, input: Named): Promise
     return created
   })
 
-/** Changes a token and records it. Undefined for one that is unknown or revoked. */
+/**
+ * Changes a token and records it. Undefined for one that is unknown or revoked, or that `isExpected` refuses, which
+ * sees the locked row.
+ */
 export const changeTokenAs = (
   deps: TokenDeps,
   by: Actor,
   id: string,
   changes: TokenChanges,
+  isExpected: (current: ApiToken) => boolean = () => true,
 ): Promise<ApiToken | undefined> =>
   deps.db.transaction().execute(async (trx) => {
     await endSessionsOfExpired(trx, id, deps.now())
+    const current = await lockToken(trx, id)
+    if (!current || !isExpected(current)) return undefined
     const changed = await updateToken(trx, id, changes)
     const { expiresAt: expires_at, ...others } = changes
     const details = { ...others, expires_at }

@@ -118,6 +118,16 @@ export async function listTokensAfter(
 export const findTokenById = (db: Kysely<DB>, id: string): Promise<ApiToken | undefined> =>
   db.selectFrom('api_tokens').select(TOKEN_COLUMNS).where('id', '=', id).executeTakeFirst()
 
+/** Undefined for a token that is unknown or revoked. */
+export const lockToken = (trx: Transaction<DB>, id: string): Promise<ApiToken | undefined> =>
+  trx
+    .selectFrom('api_tokens')
+    .select(TOKEN_COLUMNS)
+    .where('id', '=', id)
+    .where('revoked_at', 'is', null)
+    .forUpdate()
+    .executeTakeFirst()
+
 export interface TokenChanges {
   name?: string
   scopes?: Scope[]

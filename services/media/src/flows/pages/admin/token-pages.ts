@@ -52,10 +52,35 @@ export interface TokenDetails {
   days: readonly TokenDay[]
   sessions: Awaited<ReturnType<typeof listSessionsOf>>
   problem?: string | undefined
+  /** Fields of a form that was refused. */
+  typed?: Record<string, string> | undefined
   now: Date
 }
 
-export function tokenPage(view: View, { token, days, sessions, problem, now }: TokenDetails): Html {
+/** State that the form of a token changes, as its page shows it. */
+const shownState = ({ name, scopes, limits, expires_at: expires }: ApiToken) => ({
+  ...{ name, scopes: scopes.join(', '), expires: expires?.toISOString() ?? '' },
+  limits: TOKEN_LIMITS.flatMap((limit) => (limits[limit] === undefined ? [] : `${limit} ${limits[limit]}`)).join(', '),
+})
+
+/** Says what of a token is no longer as the page of this form showed it; undefined if nothing is. */
+export function changedSince(
+  { words, formats }: View,
+  token: ApiToken,
+  form: Record<string, string>,
+): string | undefined {
+  const state = shownState(token)
+  const names = (['name', 'scopes', 'limits', 'expires'] as const).filter(
+    (each) => form[`shown_${each}`] !== state[each],
+  )
+  if (names.length === 0) return undefined
+  const expires = token.expires_at ? formats.moment(token.expires_at) : words.never
+  const values = { ...state, limits: state.limits || words.none, expires }
+  const changed = names.map((each) => `${words[each]}: ${values[each]}.`).join(' ')
+  return `${words.changedElsewhere} ${changed} ${words.saveAgain}`
+}
+
+export function tokenPage(view: View, { token, days, sessions, problem, typed, now }: TokenDetails): Html {
   const { words, formats } = view
   const path = `/admin/tokens/${token.id}`
   const state = stateOf(token, now)
@@ -93,25 +118,38 @@ ${table({
 ${
   state !== 'revoked' &&
   html`<section class="narrow"><h2>${words.save}</h2>
-${actForm(view, path, {}, html`${fields(view, { ...token, lifetimeHint: words.lifetimeKept })}${button({ label: words.save })}`)}
+${actForm(view, path, shownFields(token), html`${fields(view, { ...(typed ? typedIn(typed) : token), lifetimeHint: words.lifetimeKept })}${button({ label: words.save })}`)}
 <h2>${words.revoke}</h2><p>${words.revokeHint}</p><span data-act="revoke">${actButton(view, `${path}/revoke`, {}, words.revoke, 'danger')}</span></section>\n`
 }`
 }
 
+/** Hidden fields of `shownState`: a form from a page of an earlier state is refused. */
+const shownFields = (token: ApiToken) =>
+  Object.fromEntries(Object.entries(shownState(token)).map(([name, value]) => [`shown_${name}`, value]))
+
+const typedIn = (body: Record<string, string>): Typed => ({
+  name: body.name ?? '',
+  scopes: ALL_SCOPES.filter((scope) => body[`scope_${scope}`] !== undefined),
+  limits: Object.fromEntries(TOKEN_LIMITS.map((limit) => [limit, body[`limit_${limit}`]])),
+  lifetime: body.expires_in,
+})
+
+interface Typed {
+  name: string
+  scopes: readonly Scope[]
+  limits: Partial<Record<keyof TokenLimits, string | number | undefined>>
+  lifetime?: string | undefined
+}
+
 function fields(
   { words }: View,
-  {
-    name,
-    scopes,
-    limits,
-    lifetimeHint,
-  }: { name: string; scopes: readonly Scope[]; limits: TokenLimits; lifetimeHint: string },
+  { name, scopes, limits, lifetime, lifetimeHint }: Typed & { lifetimeHint: string },
 ): Html {
   const scope = (each: Scope) =>
     html`<label class="check"><input type="checkbox" name="scope_${each}" value="yes"${scopes.includes(each) && html` checked`}><span>${each}</span></label>\n`
   return html`${field({ name: 'name', label: words.name, value: name, required: true, maxlength: 100 })}<fieldset><legend>${words.scopes}</legend>
 ${ALL_SCOPES.map(scope)}</fieldset>
-${field({ name: 'expires_in', label: words.lifetime, hint: lifetimeHint, maxlength: 20 })}<details><summary>${words.limits}</summary><p class="hint">${words.limitsHint}</p>
+${field({ name: 'expires_in', label: words.lifetime, value: lifetime, hint: lifetimeHint, maxlength: 20 })}<details><summary>${words.limits}</summary><p class="hint">${words.limitsHint}</p>
 ${TOKEN_LIMITS.map((limit) =>
   field({
     ...{

@@ -19,7 +19,7 @@ import { apiError } from '../../../errors.ts'
 import { adminOf } from '../../../http/authenticate.ts'
 import { cutPage, readPage } from '../../../http/cursor.ts'
 import { doneNotice, leadBack, sendAdminPage, viewOf } from './admin-page.http.ts'
-import { tokenPage, tokensPage } from './token-pages.ts'
+import { changedSince, tokenPage, tokensPage } from './token-pages.ts'
 
 const PER_PAGE = 50
 
@@ -64,12 +64,18 @@ export const adminTokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async
       try {
         const span = request.body.expires_in?.trim()
         const expires = !span ? {} : { expiresAt: span === 'never' ? null : readTokenEnd(span, now()) }
-        const changed = await changeTokenAs(deps, adminOf(request), id, { ...readFields(request.body), ...expires })
+        const changes = { ...readFields(request.body), ...expires }
+        let problem: string | undefined
+        const changed = await changeTokenAs(deps, adminOf(request), id, changes, (token) => {
+          problem = changedSince(viewOf(deps, request), token, request.body)
+          return problem === undefined
+        })
+        if (problem) return sendToken(request, reply.code(412), { problem, typed: request.body })
         if (!changed) throw apiError('not_found')
         return leadBack(deps, reply, `/admin/tokens/${id}`, { done: 'token_changed' })
       } catch (error) {
         if (!(error instanceof ApiError) || error.code !== 'invalid_field') throw error
-        return sendToken(request, reply.code(422), { problem: error.message })
+        return sendToken(request, reply.code(422), { problem: error.message, typed: request.body })
       }
     },
   )
@@ -105,7 +111,12 @@ export const adminTokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async
   async function sendToken(
     request: FastifyRequest<WithId>,
     reply: FastifyReply,
-    { done, ended, problem }: { done?: string; ended?: string; problem?: string },
+    {
+      done,
+      ended,
+      problem,
+      typed,
+    }: { done?: string; ended?: string; problem?: string; typed?: Record<string, string> },
   ) {
     const id = idOf(request)
     const view = viewOf(deps, request)
@@ -117,7 +128,7 @@ export const adminTokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async
     if (!token) throw apiError('not_found')
     return sendAdminPage(deps, request, reply, {
       ...{ section: 'tokens', title: token.name },
-      body: html`${doneNotice(view, done, /^\d+$/.test(ended ?? '') ? ended : undefined)}${tokenPage(view, { token, days, sessions, problem, now: now() })}`,
+      body: html`${doneNotice(view, done, /^\d+$/.test(ended ?? '') ? ended : undefined)}${tokenPage(view, { token, days, sessions, problem, typed, now: now() })}`,
     })
   }
 }

@@ -14,6 +14,14 @@ afterAll(() => service.close())
 const query = async (text: string, values: unknown[] = []) => (await service.deps.pool.query(text, values)).rows
 const actsOn = (target: string) =>
   query('select action, token_id, address from audit_entries where target = $1 order by created_at, id', [target])
+/** The state of a token that a page of it shows, as its form sends it. */
+const shownIn = (text: string): Record<string, string> =>
+  Object.fromEntries(
+    [...text.matchAll(/name="(shown_\w+)" value="([^"]*)"/g)].map(([, name, value = '']) => [
+      name,
+      value.replaceAll('&quot;', '"').replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&'),
+    ]),
+  )
 const byAdmin = (action: string) => ({ action, token_id: admin.id, address: '127.0.0.1' })
 
 test('a token is made with its limits, and shown once', async () => {
@@ -56,12 +64,15 @@ test('a token is changed, its browsers are signed out, and it is revoked', async
   expect(text).toContain('<polyline points=')
   expect(text).toContain('1,234')
   expect(text).toContain('name="limit_upload" type="text" value="5"')
-  const changed = await admin.post(path, { name: 'renamed', scope_read: 'yes', expires_in: '1h' })
+  const shown = shownIn(text)
+  const changed = await admin.post(path, { ...shown, name: 'renamed', scope_read: 'yes', expires_in: '1h' })
   expect([changed.status, changed.headers.get('location')]).toEqual([303, `${BASE_URL}${path}?done=token_changed`])
   expect((await query('select name, scopes, limits from api_tokens where id = $1', [id]))[0]).toEqual({
     ...{ name: 'renamed', scopes: ['read'], limits: {} },
   })
-  expect((await admin.post(path, { name: '', scope_read: 'yes' })).status).toBe(422)
+  const refused = await admin.post(path, { ...shown, name: '', scope_read: 'yes', limit_read: '77', expires_in: '9d' })
+  expect([refused.status, refused.text]).toEqual([422, expect.stringMatching(/value="77"/)])
+  expect(refused.text).toMatch(/name="expires_in" type="text" value="9d"/)
   const ended = await admin.post(`${path}/sessions`)
   expect(ended.headers.get('location')).toBe(`${BASE_URL}${path}?done=sessions_ended&ended=1`)
   expect((await admin.get(`${path}?done=sessions_ended&ended=1`)).text).toContain('signed out: 1')
@@ -74,6 +85,30 @@ test('a token is changed, its browsers are signed out, and it is revoked', async
   ])
   for (const unknown of ['x', crypto.randomUUID()])
     expect((await admin.get(`/admin/tokens/${unknown}`)).status).toBe(404)
+})
+
+test('a form that shows an earlier state of a token changes nothing, names what changed, and keeps what is typed', async () => {
+  const { id } = await service.newToken({ scopes: ['read', 'write'], limits: { upload: 5 } })
+  const path = `/admin/tokens/${id}`
+  const old = shownIn((await admin.get(path)).text)
+  const body = JSON.stringify({ name: 'by <a program>\n', scopes: ['read'] })
+  const headers = { token: admin.token, 'content-type': 'application/json' }
+  expect((await service.call('PATCH', `/tokens/${id}`, { headers, body })).status).toBe(200)
+  const typed = { name: 'by hand', scope_read: 'yes', scope_write: 'yes', limit_read: '77', expires_in: '9d' }
+  for (const shown of [old, {}]) {
+    const { status, text } = await admin.post(path, { ...shown, ...typed })
+    expect(status).toBe(412)
+    expect(text).toMatch(/role="alert"[^<]*changed elsewhere[^<]*Name: by &lt;a program&gt;/)
+    expect(text).toMatch(/role="alert"[^<]*Scopes: read[.;<]/)
+    expect(/role="alert"[^<]*Limits:/.test(text)).toBe(shown !== old)
+    for (const part of ['value="by hand"', 'name="scope_write" value="yes" checked', 'value="77"', 'value="9d"'])
+      expect(text).toContain(part)
+  }
+  const now = () => query('select name, scopes, limits from api_tokens where id = $1', [id])
+  expect(await now()).toMatchObject([{ name: 'by <a program>', scopes: ['read'], limits: { upload: 5 } }])
+  const { text } = await admin.post(path, { ...old, ...typed })
+  expect((await admin.post(path, { ...shownIn(text), ...typed })).status).toBe(303)
+  expect(await now()).toEqual([{ name: 'by hand', scopes: ['write', 'read'], limits: { read: 77 } }])
 })
 
 test('dead letters are tried again and deleted, and both are recorded', async () => {
