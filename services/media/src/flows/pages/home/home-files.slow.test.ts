@@ -222,6 +222,7 @@ describe('several files', { tags: 'chromium' }, () => {
     await page.goto(`${base}/#from=${encodeURIComponent(`${base}/f/${id}.mp4`)}`)
     await expect.poll(() => page.textContent('#file-name')).toBe(`${id}.mp4`)
     expect(page.url()).toBe(`${base}/`)
+    expect(await page.textContent('#left-out')).toBe(`The file was taken from the clip ${id}.`)
     await page.goto(`${base}/#from=${encodeURIComponent(`${base}/f/00000000.mp4`)}`)
     await page.waitForSelector('#file-error:not([hidden])')
     expect(await page.textContent('#file-error')).toContain('could not be fetched')

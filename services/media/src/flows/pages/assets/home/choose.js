@@ -24,11 +24,12 @@ function readAddresses() {
   addresses = linesOf($('source').value).map((source) => known.get(source) ?? { kind: 'address', source })
 }
 
-/** Takes these in place of the chosen files, or beside them. */
-export function take(given, { beside, otherTypes = 0 }) {
+/** Takes these in place of the chosen files, or beside them. `from` is the clip that they are of. */
+export function take(given, { beside, otherTypes = 0, from }) {
   const all = [...(beside ? files : []), ...[...given].map((file) => ({ kind: 'file', file }))]
   files = all.slice(0, MOST_FILES)
   const notes = [
+    from && text('takenFrom', { clip: from }),
     all.length > MOST_FILES && text('leftOut', { count: all.length - MOST_FILES, most: MOST_FILES }),
     otherTypes > 0 && text('otherTypes', { count: otherTypes }),
   ]

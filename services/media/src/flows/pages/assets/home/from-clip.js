@@ -11,7 +11,7 @@ const WAIT_MS = 60_000
 async function takeNamed() {
   const from = new URLSearchParams(location.hash.slice(1)).get('from')
   const { pathname } = from && URL.canParse(from) ? new URL(from) : { pathname: '' }
-  const name = /\/f\/(\w+\.(?:mp4|webm|gif))$/.exec(pathname)?.[1]
+  const [, name, clip] = /\/f\/((\w+)\.(?:mp4|webm|gif))$/.exec(pathname) ?? []
   if (!name) return
   // A reload would take it again.
   history.replaceState(null, '', location.pathname)
@@ -19,7 +19,7 @@ async function takeNamed() {
     const answer = await fetch(from, { signal: AbortSignal.timeout(WAIT_MS) })
     if (!answer.ok) throw new Error(`answer ${answer.status}`)
     const file = await answer.blob()
-    if (!form.hidden) take([new File([file], name, { type: file.type })], { beside: true })
+    if (!form.hidden) take([new File([file], name, { type: file.type })], { beside: true, from: clip })
   } catch {
     complain('file', text('noSource'))
   }
