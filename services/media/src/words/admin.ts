@@ -48,7 +48,8 @@ const en = {
     hide: 'The clip is hidden.',
     unhide: 'The clip is shown again.',
     delete: 'The clip is deleted.',
-    block: 'All clips of these bytes are deleted, and the bytes are refused.',
+    block:
+      'All clips of these bytes are deleted, and the bytes are refused. Undo accepts the bytes again, and brings no clip back.',
     unblock: 'The bytes are accepted again.',
     token_changed: 'The token is changed.',
     token_revoked: 'The token is revoked.',
@@ -60,6 +61,7 @@ const en = {
   undo: 'Undo',
   confirm: 'This cannot be undone.',
   cancel: 'Cancel',
+  close: 'Close',
   reasons: reasonWords.en,
   states: {
     processing: 'being made',
@@ -101,6 +103,8 @@ const en = {
   shownOnce: 'This is the token. It is not shown again: copy it now.',
   copy: 'Copy',
   copied: 'Copied',
+  notCopied: 'The browser does not allow copying. Select the token, then copy it with the keyboard.',
+  noLonger: 'Your session has ended: these numbers are no longer updated. Reload the page to sign in.',
   used: 'Last used',
   never: 'never',
   created: 'Created',
@@ -174,7 +178,8 @@ export const adminWords: Words<typeof en & typeof serviceWords.en> = {
       hide: 'Der Clip ist ausgeblendet.',
       unhide: 'Der Clip ist wieder eingeblendet.',
       delete: 'Der Clip ist gelöscht.',
-      block: 'Alle Clips dieser Bytes sind gelöscht, und die Bytes werden abgelehnt.',
+      block:
+        'Alle Clips dieser Bytes sind gelöscht, und die Bytes werden abgelehnt. „Rückgängig“ nimmt die Bytes wieder an, und bringt keinen Clip zurück.',
       unblock: 'Die Bytes werden wieder angenommen.',
       token_changed: 'Das Token ist geändert.',
       token_revoked: 'Das Token ist widerrufen.',
@@ -186,6 +191,7 @@ export const adminWords: Words<typeof en & typeof serviceWords.en> = {
     undo: 'Rückgängig',
     confirm: 'Das lässt sich nicht rückgängig machen.',
     cancel: 'Abbrechen',
+    close: 'Schließen',
     reasons: reasonWords.de,
     states: {
       processing: 'in Arbeit',
@@ -225,6 +231,9 @@ export const adminWords: Words<typeof en & typeof serviceWords.en> = {
     shownOnce: 'Das ist das Token. Es wird nicht noch einmal gezeigt: Kopieren Sie es jetzt.',
     copy: 'Kopieren',
     copied: 'Kopiert',
+    notCopied: 'Der Browser erlaubt das Kopieren nicht. Wählen Sie das Token aus und kopieren Sie es mit der Tastatur.',
+    noLonger:
+      'Ihre Sitzung ist beendet: Diese Zahlen ändern sich nicht mehr. Laden Sie die Seite neu, um sich anzumelden.',
     used: 'Zuletzt benutzt',
     never: 'nie',
     created: 'Erstellt',

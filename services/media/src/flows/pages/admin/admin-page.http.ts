@@ -75,9 +75,11 @@ export function sendAdminPage(
     ...{ title: title ?? words[section], current: '/admin', styles: ['admin/admin.css'], scripts: ['admin/admin.js'] },
     body: html`<nav class="sections" aria-label="${words.pages}">${SECTIONS.map(entry)}</nav>
 ${body}`,
-    data: { words: { cancel: words.cancel, confirm: words.confirm, copied: words.copied } },
+    data: { words: Object.fromEntries(SCRIPT_WORDS.map((key) => [key, words[key]])) },
   })
 }
+
+const SCRIPT_WORDS = ['cancel', 'close', 'confirm', 'copied', 'notCopied', 'noLonger'] as const
 
 /** Path of a section; reports are first. */
 const pathOf = (section: Section): string => (section === 'reports' ? '/admin' : `/admin/${section}`)
@@ -98,7 +100,7 @@ export const leadBack = (
 
 /** Page of the administration that a form was on; the first one in place of any other address. */
 export const backTo = (given: unknown): string =>
-  typeof given === 'string' && /^\/admin(?:[/?][\w\-./?=&%+]*)?$/.test(given) ? given : '/admin'
+  typeof given === 'string' && /^\/admin(?:[/?][\w\-./?=&%+*]*)?$/.test(given) ? given : '/admin'
 
 /** A form that acts, with the proof of its session. */
 export const actForm = (
@@ -134,6 +136,12 @@ export const moment = ({ formats }: View, at: Date): Html =>
 export const link = ({ baseUrl }: View, path: string, label: string): Html =>
   html`<a href="${baseUrl}${path}" dir="auto">${label}</a>`
 
+/** Path with those members of a query that say something. */
+export function pathWith(path: string, query: Record<string, string | undefined>): string {
+  const given = Object.entries(query).filter((pair): pair is [string, string] => Boolean(pair[1]))
+  return given.length > 0 ? `${path}?${new URLSearchParams(given)}` : path
+}
+
 /** Link to the next page of a list, and back to the first. */
 export function pager(
   { baseUrl, words }: View,
@@ -141,10 +149,7 @@ export function pager(
   query: Record<string, string | undefined>,
   next: string | null,
 ): Html {
-  const address = (cursor: string | undefined) => {
-    const given = Object.entries({ ...query, cursor }).filter((pair): pair is [string, string] => Boolean(pair[1]))
-    return `${baseUrl}${path}${given.length > 0 ? `?${new URLSearchParams(given)}` : ''}`
-  }
+  const address = (cursor: string | undefined) => baseUrl + pathWith(path, { ...query, cursor })
   const isFurther = query.cursor !== undefined
   if (!isFurther && next === null) return html``
   return html`<nav class="links" aria-label="${words.next}">${isFurther && html`<a href="${address(undefined)}">${words.first}</a>`}${next !== null && html`<a href="${address(next)}" rel="next">${words.next}</a>`}</nav>\n`

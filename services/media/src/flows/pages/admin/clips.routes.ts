@@ -2,7 +2,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { ApiError } from '@services/common/errors'
 import { html } from '@services/common/html'
-import { button, field } from '@services/common/pages/forms'
+import { button, field, hiddenFields } from '@services/common/pages/forms'
 import { notice } from '@services/common/pages/notices'
 import type { FastifyRequest } from 'fastify'
 import { type Static, Type } from 'typebox'
@@ -19,7 +19,7 @@ import { apiError } from '../../../errors.ts'
 import { adminOf } from '../../../http/authenticate.ts'
 import { cutPage, readPage } from '../../../http/cursor.ts'
 import { visitorOf } from '../visitor.http.ts'
-import { backTo, doneNotice, leadBack, pager, sendAdminPage, viewOf } from './admin-page.http.ts'
+import { backTo, doneNotice, leadBack, pager, pathWith, sendAdminPage, viewOf } from './admin-page.http.ts'
 import { clipCard, type JudgedClip, undoForm } from './clip-card.ts'
 
 const PER_PAGE = 20
@@ -52,7 +52,7 @@ export const judgeRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
     const found = await listReports(db, state, { after, limit: PER_PAGE + 1 })
     const { items, nextCursor } = cutPage(found, PER_PAGE)
     const clips = await judged([...new Set(items.map(({ clipId }) => clipId))])
-    const back = `/admin${cursor === undefined ? '' : `?cursor=${cursor}`}`
+    const back = pathWith('/admin', { state: state === 'closed' ? state : undefined, cursor })
     const tab = (name: 'open' | 'closed') =>
       html`<a href="${view.baseUrl}/admin${name === 'closed' && '?state=closed'}"${name === state && html` aria-current="true"`}>${words[name]}</a>\n`
     return sendAdminPage(deps, request, reply, {
@@ -71,11 +71,11 @@ ${items.length > 0 && state === 'open' && html`<p class="hint scripted">${words.
     const { q = '', token = '', cursor } = request.query
     const { ids, nextCursor, problem } = await find(request.query)
     const clips = await judged(ids)
-    const back = `/admin/clips?${new URLSearchParams({ q, token })}`
+    const back = pathWith('/admin/clips', { q, token, state: request.query.state, cursor })
     return sendAdminPage(deps, request, reply, {
       section: 'clips',
       body: html`${await justDecided(request, request.query, back)}<form method="get" action="${baseUrl}/admin/clips" class="filters" role="search">
-${field({ name: 'q', label: words.searchLabel, hint: words.searchHint, value: q, maxlength: 200 })}${field({ name: 'token', label: words.tokenId, hint: words.tokenHint, value: token, maxlength: 36 })}${button({ label: words.search })}</form>
+${field({ name: 'q', label: words.searchLabel, hint: words.searchHint, value: q, maxlength: 200 })}${field({ name: 'token', label: words.tokenId, hint: words.tokenHint, value: token, maxlength: 36 })}${request.query.state && hiddenFields({ state: request.query.state })}${button({ label: words.search })}</form>
 ${problem && notice('problem', words.badSearch)}${ids.flatMap((id) => {
   const about = clips.get(id)
   return about ? [clipCard(view, about, back)] : []

@@ -206,6 +206,20 @@ describe('clips of any token', () => {
     expect(text).not.toContain(`/media/${clip}/moderation/jpg`)
   })
 
+  test('are decided on a further page of a search, which stays', async () => {
+    for (let count = 0; count < 21; count++) await newClip('One of many')
+    const first = (await admin.get('/admin/clips?q=many&state=ready')).text
+    expect(first).toContain('<input type="hidden" name="state" value="ready">')
+    const [, next = ''] = /href="([^"]+)" rel="next"/.exec(first) ?? []
+    const path = next.replaceAll('&amp;', '&').slice(BASE_URL.length)
+    const { text } = await admin.get(path)
+    const [, clip = ''] = /id="(\w+)" aria-label="One of many"/.exec(text) ?? []
+    const [, back = ''] = /name="back" value="([^"]+)"/.exec(text) ?? []
+    const { headers } = await admin.post('/admin/decide', { action: 'nsfw', clip, back: back.replaceAll('&amp;', '&') })
+    expect(path).toMatch(/q=many&state=ready&cursor=/)
+    expect(headers.get('location')).toBe(`${BASE_URL}${path}&done=nsfw&clip=${clip}`)
+  })
+
   test('that cannot be searched for leave the page with its words', async () => {
     const { status, text } = await admin.get(`/admin/clips?token=x&q=${'a+'.repeat(20)}`)
     expect(status).toBe(200)

@@ -2,7 +2,7 @@
 // them work without this script, by their forms.
 import { confirm } from '../owner/dialog.js'
 import { text } from '../owner/page-data.js'
-import { toast } from '../owner/toast.js'
+import { toast, toastFailure } from '../owner/toast.js'
 
 const LIVE_MS = 5_000
 
@@ -55,14 +55,27 @@ document.addEventListener('click', async ({ target }) => {
   const button = target instanceof Element ? target.closest('[data-copy]') : null
   const source = button && document.getElementById(button.getAttribute('data-copy') ?? '')
   if (!source) return
-  await navigator.clipboard.writeText(source.textContent ?? '')
-  toast(text('copied'))
+  try {
+    // Browsers have no clipboard on plain http.
+    await navigator.clipboard.writeText(source.textContent ?? '')
+    toast(text('copied'))
+  } catch {
+    toastFailure(new Error(text('notCopied')))
+  }
 })
 
-/** Replaces the live parts of the page by those of now. */
+/** @type {ReturnType<typeof setInterval> | undefined} */
+let refreshing
+
+/** Replaces the live parts of the page by those of now; ends, and says so, once the session has ended. */
 async function refresh() {
   const answer = await fetch(location.href, { cache: 'no-store', credentials: 'same-origin' }).catch(() => undefined)
-  if (!answer?.ok || answer.redirected) return
+  if (refreshing && (answer?.redirected || answer?.status === 403)) {
+    clearInterval(refreshing)
+    refreshing = undefined
+    return toastFailure(new Error(text('noLonger')))
+  }
+  if (!answer?.ok) return
   const fresh = new DOMParser().parseFromString(await answer.text(), 'text/html')
   for (const part of document.querySelectorAll('[data-live]')) {
     const now = fresh.querySelector(`[data-live="${part.getAttribute('data-live')}"]`)
@@ -73,7 +86,7 @@ async function refresh() {
 }
 
 if (document.querySelector('[data-live]')) {
-  setInterval(() => {
+  refreshing = setInterval(() => {
     if (document.visibilityState === 'visible') refresh()
   }, LIVE_MS)
 }
