@@ -101,6 +101,8 @@ const en = {
   changedElsewhere: 'This token was changed elsewhere meanwhile. Now:',
   saveAgain: 'Nothing is saved. Your text is below: save it again to replace this.',
   shownOnce: 'This is the token. It is not shown again: copy it now.',
+  madeBefore:
+    'This form has made its token already, and showed its secret once. If you have no copy, revoke the token and make another.',
   copy: 'Copy',
   copied: 'Copied',
   notCopied: 'The browser does not allow copying. Select the token, then copy it with the keyboard.',
@@ -229,6 +231,8 @@ export const adminWords: Words<typeof en & typeof serviceWords.en> = {
     changedElsewhere: 'Dieses Token wurde inzwischen anderswo geändert. Jetzt:',
     saveAgain: 'Nichts ist gespeichert. Ihre Eingaben stehen unten: Speichern Sie noch einmal, um dies zu ersetzen.',
     shownOnce: 'Das ist das Token. Es wird nicht noch einmal gezeigt: Kopieren Sie es jetzt.',
+    madeBefore:
+      'Dieses Formular hat sein Token schon erstellt und einmal gezeigt. Ohne Kopie widerrufen Sie es und erstellen ein neues.',
     copy: 'Kopieren',
     copied: 'Kopiert',
     notCopied: 'Der Browser erlaubt das Kopieren nicht. Wählen Sie das Token aus und kopieren Sie es mit der Tastatur.',

@@ -10,7 +10,7 @@ export const KEY_LIFETIME_MS = 86_400_000
 
 export interface KeyedRequest {
   tokenId: string
-  route: 'upload' | 'import' | 'views' | 'bulk' | 'albums'
+  route: 'upload' | 'import' | 'views' | 'bulk' | 'albums' | 'tokens'
   key: string
   /** SHA-256 of the whole request: two with one key must be equal. */
   fingerprint: Buffer

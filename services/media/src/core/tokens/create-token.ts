@@ -1,8 +1,11 @@
 import { randomInt } from 'node:crypto'
 import { jsonb } from '@services/common/database/pool'
-import type { Scope, TokenLimits } from '../../db/tables.ts'
+import type { Transaction } from 'kysely'
+import type { DB, Scope, TokenLimits } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { type Actor, recordAct } from '../audit/audit.ts'
+import { answerOnce } from '../idempotency/answer-once.ts'
+import type { KeyedRequest } from '../idempotency/idempotency.store.ts'
 import { endSessionsOf, endSessionsOfBootstrap, endSessionsOfExpired } from './browser-sessions.store.ts'
 import { ALL_SCOPES } from './scopes.ts'
 import { hashToken, makeToken, prefixOf } from './token-format.ts'
@@ -22,13 +25,32 @@ type Named = { name: string; scopes: Scope[]; limits?: TokenLimits; expiresAt?: 
 
 /** Creates a token for an admin or a command, and records it. */
 export const createTokenAs = (deps: TokenDeps, by: Actor, input: Named): Promise<ApiToken & { token: string }> =>
+  deps.db.transaction().execute((trx) => createRecorded(deps, trx, by, input))
+
+/** Creates a token once for a key. A repetition gets undefined: the secret is stored nowhere. */
+export const createTokenOnce = (
+  deps: TokenDeps,
+  by: Actor,
+  input: Named,
+  keyed: KeyedRequest | undefined,
+): Promise<string | undefined> =>
   deps.db.transaction().execute(async (trx) => {
-    const created = await createToken({ ...deps, db: trx }, input)
-    const { id: target, name, scopes, limits, expires_at } = created
-    const details = { name, scopes, limits, expires_at }
-    await recordAct(deps, trx, by, { action: 'token_created', target, details })
-    return created
+    let secret: string | undefined
+    await answerOnce(trx, keyed, deps.now(), async () => {
+      const { id, token } = await createRecorded(deps, trx, by, input)
+      secret = token
+      return { id }
+    })
+    return secret
   })
+
+async function createRecorded(deps: TokenDeps, trx: Transaction<DB>, by: Actor, input: Named) {
+  const created = await createToken({ ...deps, db: trx }, input)
+  const { id: target, name, scopes, limits, expires_at } = created
+  const details = { name, scopes, limits, expires_at }
+  await recordAct(deps, trx, by, { action: 'token_created', target, details })
+  return created
+}
 
 /**
  * Changes a token and records it. Undefined for one that is unknown or revoked, or that `isExpected` refuses, which

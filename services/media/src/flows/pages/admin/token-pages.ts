@@ -22,10 +22,15 @@ export interface TokenList {
   created?: string | undefined
   /** Reason why none was created. */
   problem?: string | undefined
+  /** Fields of a form that was refused. */
+  typed?: Record<string, string> | undefined
+  /** Id of the form, which makes one token alone. */
+  formId: string
   now: Date
 }
 
-export function tokensPage(view: View, { tokens, cursor, nextCursor, created, problem, now }: TokenList): Html {
+export function tokensPage(view: View, list: TokenList): Html {
+  const { tokens, cursor, nextCursor, created, problem, typed, formId, now } = list
   const { words } = view
   return html`${
     created &&
@@ -43,7 +48,7 @@ export function tokensPage(view: View, { tokens, cursor, nextCursor, created, pr
     ]),
   })}${pager(view, '/admin/tokens', { cursor }, nextCursor)}
 <section class="narrow"><h2>${words.newToken}</h2>
-${actForm(view, '/admin/tokens', {}, html`${fields(view, { name: '', scopes: USUAL_SCOPES, limits: {}, lifetimeHint: words.lifetimeHint })}${button({ label: words.create })}`)}</section>
+${actForm(view, '/admin/tokens', { form_id: formId }, html`${fields(view, { ...(typed ? typedIn(typed) : { name: '', scopes: USUAL_SCOPES, limits: {} }), lifetimeHint: words.lifetimeHint })}${button({ label: words.create })}`)}</section>
 `
 }
 

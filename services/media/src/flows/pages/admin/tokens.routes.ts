@@ -1,4 +1,5 @@
 // Tokens: made, changed, their use and sessions seen, and revoked. Tests: tokens.test.ts.
+import { createHash } from 'node:crypto'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { ApiError } from '@services/common/errors'
 import { html } from '@services/common/html'
@@ -6,9 +7,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { readTokenEnd, readTokenName } from '../../../core/administration/token-input.ts'
 import { invalidField } from '../../../core/clips/clip-fields.ts'
+import type { KeyedRequest } from '../../../core/idempotency/idempotency.store.ts'
 import { readSpan } from '../../../core/lists/day-span.ts'
 import { listSessionsOf } from '../../../core/tokens/browser-sessions.store.ts'
-import { changeTokenAs, createTokenAs, endSessionsAs, revokeTokenAs } from '../../../core/tokens/create-token.ts'
+import { changeTokenAs, createTokenOnce, endSessionsAs, revokeTokenAs } from '../../../core/tokens/create-token.ts'
 import { ALL_SCOPES } from '../../../core/tokens/scopes.ts'
 import { findTokenById, listTokensAfter } from '../../../core/tokens/tokens.store.ts'
 import { listTokenDays } from '../../../core/tokens/usage.store.ts'
@@ -42,11 +44,12 @@ export const adminTokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async
       const { name, scopes, limits } = readFields(request.body)
       const span = request.body.expires_in?.trim()
       const input = { name, scopes, limits, expiresAt: span ? readTokenEnd(span, now()) : null }
-      const { token } = await createTokenAs(deps, adminOf(request), input)
-      return sendList(request, reply.code(201), { created: token })
+      const created = await createTokenOnce(deps, adminOf(request), input, keyOf(request))
+      if (created === undefined) return sendList(request, reply, { problem: viewOf(deps, request).words.madeBefore })
+      return sendList(request, reply.code(201), { created })
     } catch (error) {
       if (!(error instanceof ApiError) || error.code !== 'invalid_field') throw error
-      return sendList(request, reply.code(422), { problem: error.message })
+      return sendList(request, reply.code(422), { problem: error.message, typed: request.body })
     }
   })
 
@@ -96,7 +99,7 @@ export const adminTokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async
   async function sendList(
     request: FastifyRequest,
     reply: FastifyReply,
-    { cursor, created, problem }: { cursor?: string; created?: string; problem?: string },
+    { cursor, ...shown }: { cursor?: string; created?: string; problem?: string; typed?: Record<string, string> },
   ) {
     const { after } = readPage({ cursor }, isUuid)
     const rows = await listTokensAfter(db, { after, limit: PER_PAGE + 1 })
@@ -104,7 +107,7 @@ export const adminTokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async
       rows.map((token) => ({ ...token, createdAt: token.created_at })),
       PER_PAGE,
     )
-    const list = { tokens: items, cursor, nextCursor, created, problem, now: now() }
+    const list = { tokens: items, cursor, nextCursor, ...shown, formId: deps.newId(), now: now() }
     return sendAdminPage(deps, request, reply, { section: 'tokens', body: tokensPage(viewOf(deps, request), list) })
   }
 
@@ -131,6 +134,19 @@ export const adminTokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async
       body: html`${doneNotice(view, done, /^\d+$/.test(ended ?? '') ? ended : undefined)}${tokenPage(view, { token, days, sessions, problem, typed, now: now() })}`,
     })
   }
+}
+
+/**
+ * Key of a form that creates a token: its id and all that was typed. A reload makes no second token; another name in
+ * the same form makes one.
+ */
+function keyOf({ body, apiToken }: FastifyRequest<{ Body: Record<string, string> }>): KeyedRequest | undefined {
+  const { form_token: _, form_id: formId, ...typed } = body
+  if (!formId || !apiToken) return undefined
+  const fingerprint = createHash('sha256')
+    .update(JSON.stringify([formId, typed]))
+    .digest()
+  return { tokenId: apiToken.id, route: 'tokens', key: fingerprint.toString('hex'), fingerprint }
 }
 
 function idOf({ params: { id } }: FastifyRequest<WithId>): string {

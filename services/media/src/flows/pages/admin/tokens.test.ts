@@ -52,6 +52,29 @@ test.for([
   expect(await query('select count(*)::int as n from api_tokens')).toEqual([{ n: before }])
 })
 
+test('a form that is sent again by a reload makes no second token, and its secret is stored nowhere', async () => {
+  const [, form_id = ''] = /name="form_id" value="([^"]+)"/.exec((await admin.get('/admin/tokens')).text) ?? []
+  const fields = { form_id, name: 'made once', scope_read: 'yes' }
+  const made = await admin.post('/admin/tokens', fields)
+  const again = await admin.post('/admin/tokens', fields)
+  const [, secret = ''] = /id="secret">(mh_\w+)</.exec(made.text) ?? []
+  expect(secret).not.toBe('')
+  expect([again.status, again.text]).toEqual([200, expect.stringContaining('has made its token already')])
+  expect(again.text).not.toContain('id="secret"')
+  expect(await query("select name from api_tokens where name = 'made once'")).toHaveLength(1)
+  expect(JSON.stringify(await query('select * from idempotency_keys'))).not.toContain(secret)
+  expect((await admin.post('/admin/tokens', { ...fields, name: 'made once, too' })).status).toBe(201)
+})
+
+test('a form that is refused keeps what was typed', async () => {
+  const typed = { name: 'kept', scope_admin: 'yes', expires_in: 'soon', limit_read: '77' }
+  const { status, text } = await admin.post('/admin/tokens', typed)
+  expect(status).toBe(422)
+  for (const part of ['value="kept"', 'name="scope_admin" value="yes" checked', 'value="soon"', 'value="77"'])
+    expect(text).toContain(part)
+  expect(text).not.toContain('name="scope_write" value="yes" checked')
+})
+
 test('a token is changed, its browsers are signed out, and it is revoked', async () => {
   const { id, token } = await service.newToken({ limits: { upload: 5 } })
   await service.call('POST', '/session', { headers: { 'sec-fetch-site': 'same-origin', token } })
