@@ -240,7 +240,7 @@ describe('the library', { tags: 'chromium' }, () => {
     await service.call('PATCH', `/albums/${id}`, change)
     await page.getByLabel('Title').fill('Mine')
     await page.getByLabel('Title').press('Tab')
-    await page.locator('#said', { hasText: 'Changed elsewhere to \u201cTheirs\u201d' }).waitFor()
+    await page.locator('#said', { hasText: 'Changed elsewhere to "Theirs"' }).waitFor()
     expect(await page.getByLabel('Title').inputValue()).toBe('Mine')
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByRole('heading', { name: 'Mine' }).waitFor()

@@ -100,6 +100,28 @@ describe('the pages of albums', () => {
     expect((await get(album)).text).not.toContain(ids.ready)
   })
 
+  test('lead through a long album, and name for scripts the clips around a page, before which they move others', async ({
+    service,
+  }) => {
+    const { get, token, create, add } = await visit(service)
+    const { ready } = await addClips(service, token)
+    const copies = Array.from({ length: 41 }, (_, at) => `Copy${1000 + at}`)
+    await service.deps.pool.query(
+      `insert into clips select (jsonb_populate_record(whole, jsonb_build_object('id', copy))).*
+       from clips whole, unnest($2::text[]) copy where whole.id = $1`,
+      [ready, copies],
+    )
+    const album = await create()
+    await add(album, copies)
+    const dataIn = (text: string) => JSON.parse(/<script[^>]*id="page-data"[^>]*>([^<]*)/.exec(text)?.[1] ?? '')
+    const one = (await get(album)).text
+    expect(dataIn(one)).toMatchObject({ next: copies[40] })
+    const next = /rel="next" href="([^"]+)"/.exec(one)?.[1]?.replace(BASE_URL, '') ?? ''
+    const two = (await get(next)).text
+    expect(dataIn(two)).toMatchObject({ first: copies[0], previous: copies[39] })
+    expect([one, two].map((text) => text.match(/<li class="clip/g)?.length)).toEqual([40, 1])
+  })
+
   test('of a private album have links instead of addresses that would need one', async ({ service }) => {
     const { get, create } = await visit(service)
     const { text } = await get(await create({ ...FIELDS, visibility: 'private' }))
@@ -168,6 +190,19 @@ describe('the pages of albums', () => {
       }
     }
     expect([(await get(album)).status, (await get(LIST)).text.includes('Forged')]).toEqual([200, false])
+  })
+
+  test('of another token are open to an admin, whose acts are in the audit log', async ({ service }) => {
+    const album = await (await visit(service)).create()
+    const { get, post, form_token, id } = await visit(service, ['admin'])
+    const etag = valueIn((await get(album)).text, 'etag')
+    expect((await post(album, { form_token, ...FIELDS, etag, title: 'Decent' })).status).toBe(303)
+    expect((await post(`${album}/delete`, { form_token })).status).toBe(303)
+    const { rows } = await service.deps.pool.query(
+      'select action from audit_entries where token_id = $1 and target = $2 order by action',
+      [id, album.slice(-8)],
+    )
+    expect(rows.map(({ action }) => action)).toEqual(['album_changed', 'album_deleted'])
   })
 
   test('show a token without write nothing to change, and refuse its forms', async ({ service }) => {
