@@ -8,6 +8,7 @@ import { idIn, test } from './service.ts'
 const givenOf = (id: string): Record<string, Given> => ({
   'GET /media/import query visibility': { query: { source: 'https://media.example.net/clip.gif' } },
   'POST /media/bulk body visibility': { body: { action: 'visibility', tags: undefined } },
+  'GET /media/archive query kind': { query: { ids: id } },
   'GET /oembed query format': { query: { url: `https://media.example/gif/${id}` } },
 })
 
