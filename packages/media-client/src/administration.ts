@@ -13,12 +13,7 @@ import type {
   TokenSession,
 } from './administration-shapes.ts'
 import { call, successOf } from './call.ts'
-import type { Connection } from './exchange.ts'
-
-interface CallOptions {
-  /** Ends the call and its retries; the call throws the signal's reason. */
-  signal?: AbortSignal
-}
+import type { CallOptions, Connection } from './exchange.ts'
 
 export function administrationOf(connection: Connection) {
   const read = async <Result>(path: string, { signal }: CallOptions): Promise<Result> =>

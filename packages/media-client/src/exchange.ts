@@ -1,5 +1,10 @@
 // One request and its answer, with the bytes of the body reported while they are sent. Nothing here retries.
 
+export interface CallOptions {
+  /** Ends the call and its retries; the call throws the signal's reason. */
+  signal?: AbortSignal
+}
+
 export interface Connection {
   /** Without a slash at its end. */
   baseUrl: string

@@ -3,7 +3,7 @@
 import { administrationOf } from './administration.ts'
 import { albumsOf } from './albums.ts'
 import { call, successOf } from './call.ts'
-import { type Answer, type Connection, open, pathOf } from './exchange.ts'
+import { type Answer, type CallOptions, type Connection, open, pathOf } from './exchange.ts'
 import { networkError, toMediaError } from './media-error.ts'
 import { pagesOf } from './pages.ts'
 import type {
@@ -52,11 +52,6 @@ export interface MediaClientOptions {
   token?: string
   /** Sends every request, instead of the global `fetch`. In browsers it reports no progress. */
   fetch?: typeof globalThis.fetch
-}
-
-interface CallOptions {
-  /** Ends the call and its retries; the call throws the signal's reason. */
-  signal?: AbortSignal
 }
 
 export interface AddOptions extends CallOptions {

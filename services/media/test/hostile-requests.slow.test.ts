@@ -70,7 +70,7 @@ test(
       const check = checkOf(endpoint)
       for (let run = 0; run < RUNS; run++) {
         await makeReady(endpoint)
-        const request = requestTo(endpoint, random)
+        const request = run === 0 ? rightRequestTo(endpoint) : requestTo(endpoint, random)
         const { status, text, headers } = await service.call(request.method, request.path, request)
         if (status < 400) reached.add(`${endpoint.method} ${endpoint.path}`)
         const isJson = headers.get('content-type')?.startsWith('application/json') ?? false
@@ -237,6 +237,27 @@ const known: Record<string, readonly unknown[]> = {
   'upload-offset': ['0', '0', '5'],
 }
 
+/** Bodies of endpoints that chance rarely sends what they take. */
+const RIGHT_BODIES: Record<string, () => object> = {
+  'POST /media/{id}/copies': () => ({}),
+  'POST /media/bulk': () => ({ ids: [clip], action: 'nsfw', nsfw: true }),
+  'PUT /albums/{id}/items': () => ({ ids: [clip] }),
+  'POST /views': () => [{ id: clip, kind: 'page', day: '2026-01-01', count: 1 }],
+  'POST /media/{id}/moderation': () => ({ action: 'nsfw' }),
+}
+
+/** A request that nothing is wrong with, as far as the plausible values are enough for one. */
+function rightRequestTo({ method, path }: Endpoint) {
+  const body = RIGHT_BODIES[`${method} ${path}`]?.()
+  const token = callers[/^\/(tus|webhooks)\//.test(path) ? 'owner' : 'admin'] as string
+  return {
+    method,
+    path: path.replaceAll(/\{(\w+)\}/g, (_all, name) => encodeURIComponent(String(plausible?.[name]?.() ?? ' '))),
+    headers: { token, ...(body && { 'content-type': 'application/json' }) },
+    ...(body && { body: JSON.stringify(body) }),
+  }
+}
+
 function requestTo({ method, path, parameters = [], requestBody }: Endpoint, random: Random) {
   const named = (place: string) =>
     parameters.filter((each) => each.in === place).map(({ name }) => (place === 'header' ? name.toLowerCase() : name))
@@ -288,11 +309,7 @@ function bodyOf(type: string, schema: JsonSchema, random: Random): { type: strin
   if (type === PIECE) return { type, payload: random.pick([picture, picture.subarray(0, 10)]) }
   // Among many fields one is always wrong.
   const chance = schema.items ? 0.95 : Math.min(0.6, 6 / names.length)
-  // A member of another action is always wrong.
-  const isOneAct = names.includes('action') && names.includes('ids') && random.chance(0.5)
-  const members = isOneAct
-    ? ['ids', 'action', 'nsfw']
-    : names.filter((name) => ['source', 'file', 'action'].includes(name) || random.chance(chance))
+  const members = names.filter((name) => ['source', 'file', 'action'].includes(name) || random.chance(chance))
   const wrong = random.chance(0.4) ? random.pick(names) : undefined
   const value = (name: string) =>
     name === wrong ? withoutNetwork(random.pick(WRONG_VALUES)) : random.pick(known[name] ?? ['text'])
