@@ -251,6 +251,13 @@ describe('in a browser', { tags: 'chromium' }, () => {
     await expect.poll(isLooping, { interval: 50 }).toBe(true)
     expect(Math.min(...times)).toBeGreaterThan(20.9)
     expect(Math.max(...times)).toBeLessThan(23.8)
+    // An address beside the file, typed and deleted, leaves the part as it was.
+    await page.fill('#source', 'https://example.com/cat.gif')
+    await page.waitForSelector('#trim', { state: 'hidden' })
+    await page.fill('#source', '')
+    await page.waitForSelector('#trim-preview:not([hidden])')
+    expect([await page.inputValue('#start'), await page.inputValue('#end')]).toEqual(['21', '23.5'])
+    expect([await seconds('#from'), await seconds('#to')]).toEqual([21, 23.5])
 
     const box = async () => (await page.locator('#source-video').boundingBox()) ?? { width: 0, height: 1 }
     const shape = async () => (await box()).width / (await box()).height

@@ -26,7 +26,7 @@ function readAddresses() {
 
 /** Takes these in place of the chosen files, or beside them. `from` is the clip that they are of. */
 export function take(given, { beside, otherTypes = 0, from }) {
-  const all = [...(beside ? files : []), ...[...given].map((file) => ({ kind: 'file', file }))]
+  const all = [...(beside ? files : []), ...[...given].map((file) => ({ kind: 'file', file, from }))]
   files = all.slice(0, MOST_FILES)
   const notes = [
     from && text('takenFrom', { clip: from }),

@@ -1,6 +1,6 @@
 // Names the uploads that a reload interrupted: they go on when their files are chosen again.
 import { caller } from './caller.js'
-import { $, element } from './elements.js'
+import { $, element, form } from './elements.js'
 import { changes, interruptedUploads } from './kept-uploads.js'
 import { discardUpload } from './send-pieces.js'
 import { queue } from './several.js'
@@ -13,6 +13,7 @@ function show() {
   $('resume').hidden = uploads.length === 0
 }
 changes.addEventListener('change', show)
+form.addEventListener('chosen', show)
 show()
 
 $('resume-forget').addEventListener('click', () => {

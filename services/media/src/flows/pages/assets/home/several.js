@@ -91,7 +91,7 @@ function showChosen() {
   const drafts = queue.inState('draft').map(({ item }) => item)
   const added = items
     .filter((item) => !drafts.includes(item))
-    .map((item) => queue.add({ ...item, item, ...(item.file && { title: titleOf(item.file) }) }))
+    .map((item) => queue.add({ ...item, item, ...(item.file && !item.from && { title: titleOf(item.file) }) }))
   for (const row of added) {
     const view = rowView(row, (action) => ACTIONS[action](row))
     views.set(row, view)
@@ -117,11 +117,9 @@ const ACTIONS = {
   remove(row) {
     const { item } = views.get(row)
     const next = item.nextElementSibling ?? item.previousElementSibling
-    if (row.state === 'draft') leaveOut([row.item])
-    else {
-      remove(row)
-      showChosen()
-    }
+    const isDraft = row.state === 'draft'
+    if (!isDraft) remove(row)
+    leaveOut(isDraft ? [row.item] : [])
     ;(next?.isConnected
       ? (next.querySelector('button:not([hidden])') ?? next.querySelector('.name, a'))
       : $('file')
