@@ -46,7 +46,9 @@ const fields = [
   },
   {
     ...{ name: 'lifetime', read: readLifetime },
-    show: ({ sliding }) => {
+    show: ({ sliding, expires_at: end }) => {
+      const kept = input('lifetime').querySelector('option[value=""]')
+      if (kept) kept.textContent = `${text('keep')}: ${spell('expires_at', end)}`
       input('lifetime').value = ''
       input('sliding').checked = sliding
     },
@@ -66,13 +68,24 @@ export function startForm(path) {
   let clip
   /** @type {string | null} */
   let etag = null
+  /** What the reader of a field knows: the clip as the field showed it last. @type {Map<Field, any>} */
+  const known = new Map()
   // Changes are sent one after the other: each names the state that the last one made.
   let queue = load().catch(() => {})
 
   async function load() {
-    const { body, etag: given } = await call(path)
-    clip = body
-    etag = given
+    take(await call(path))
+  }
+
+  /** Shows a state, but not over text that is not saved. @param {{ body: any, etag: string | null }} answer */
+  function take(answer, /** @type {Field | undefined} */ typed = undefined) {
+    clip = answer.body
+    etag = answer.etag
+    for (const field of fields) {
+      if (isUnsaved(field)) continue
+      known.set(field, clip)
+      if (field !== typed) field.show(clip)
+    }
   }
 
   form.addEventListener('input', ({ target }) => fieldOf(target)?.setAttribute('data-unsaved', ''))
@@ -80,64 +93,88 @@ export function startForm(path) {
   form.addEventListener('change', ({ target }) => {
     const name = target instanceof HTMLElement ? (target.getAttribute('name') ?? '') : ''
     const field = fields.find((each) => each.name === (OWNERS.get(name) ?? name))
-    if (field) queue = queue.then(() => save(field))
+    if (!field) return
+    fieldOf(target)?.setAttribute('data-unsaved', '')
+    // A failure leaves the queue open for the next change.
+    queue = queue.then(() => save(field)).catch((error) => sayUndone(field, error))
   })
   proposeTags(input('tags'), () => input('tags').dispatchEvent(new Event('change', { bubbles: true })))
 
-  /** @param {Field} field */
+  /** @param {Field} field @returns {Promise<void>} */
   async function save(field) {
     const changes = field.read()
     say(field, text('saving'))
-    try {
-      if (!clip) await load()
-      await send(changes)
-      fieldOf(input(field.name === 'attribution' ? 'site' : field.name))?.removeAttribute('data-unsaved')
-      say(field, text('saved'))
-      // A private clip has other addresses on its page.
-      const isPrivate = clip.visibility === 'private'
-      if (isPrivate !== data.isPrivate && !document.querySelector('[data-unsaved]')) location.reload()
-      showTitle()
-    } catch (error) {
-      const isConflict = error instanceof Refusal && error.code === 'clip_changed'
-      if (isConflict && (await resolve(field, changes))) return
-      say(field, text('undone', { reason: error instanceof Error ? error.message : '' }), true)
-      // Typed text stays for another attempt.
-      if (!field.isTyped && clip) field.show(clip)
+    if (!clip) await load()
+    const differing = differences(field, changes)
+    if (differing.length > 0 && !(await isPreferred(changes, differing))) {
+      boxOf(field)?.removeAttribute('data-unsaved')
+      known.set(field, clip)
+      field.show(clip)
+      say(field, '')
+      return showTitle()
     }
+    try {
+      await send(field, changes)
+    } catch (error) {
+      if (!(error instanceof Refusal) || error.code !== 'clip_changed') throw error
+      if (differing.length > 0) known.set(field, clip)
+      await load()
+      return save(field)
+    }
+    say(field, text('saved'))
+    showTitle()
+    // A private clip has other addresses on its page.
+    const isPrivate = clip.visibility === 'private'
+    if (isPrivate !== data.isPrivate && !document.querySelector('[data-unsaved]')) location.reload()
   }
 
-  /** @param {Changes} changes */
-  async function send(changes) {
+  /** Typed text stays for another attempt. @param {Field} field @param {unknown} error */
+  function sayUndone(field, error) {
+    say(field, text('undone', { reason: error instanceof Error ? error.message : '' }), true)
+    if (field.isTyped || !clip) return
+    boxOf(field)?.removeAttribute('data-unsaved')
+    known.set(field, clip)
+    field.show(clip)
+  }
+
+  /** @param {Field} field @param {Changes} changes */
+  async function send(field, changes) {
     const headers = etag ? { 'if-match': etag } : undefined
     const answer = await call(path, { method: 'PATCH', body: changes, headers })
-    clip = answer.body
-    etag = answer.etag
+    known.set(field, answer.body)
+    // Text that was typed meanwhile is saved next.
+    if (JSON.stringify(field.read()) === JSON.stringify(changes)) boxOf(field)?.removeAttribute('data-unsaved')
+    take(answer, field.isTyped ? field : undefined)
   }
 
-  /** Shows both; resolves with whether one was taken. @param {Field} field @param {Changes} changes */
-  async function resolve(field, changes) {
-    await load()
+  /**
+   * Members that differ from the clip, if another changed one of them. Changes elsewhere, as a new poster, leave them.
+   * @param {Field} field @param {Changes} changes
+   */
+  function differences(field, changes) {
+    const members = Object.keys(changes)
+    const before = known.get(field) ?? clip
+    const isOther = members.some((name) => theirs(name) !== spell(theirName(name), before[theirName(name)]))
+    return isOther ? members.filter((name) => theirs(name) !== spell(name, changes[name])) : []
+  }
+
+  /** @param {string} name */
+  const theirs = (name) => spell(theirName(name), clip[theirName(name)])
+
+  /** Shows both, and resolves with whether the reader's stays. @param {Changes} changes @param {string[]} differing */
+  async function isPreferred(changes, differing) {
     const isMine = await openDialog(text('changedTitle'), (/** @type {(isMine?: boolean) => void} */ close) => {
       const row = (/** @type {string} */ name) =>
-        html`<tr><th scope="row">${labelOf(name)}</th><td dir="auto" data-column=${text('yours')}>${spell(changes[name])}</td>
-          <td dir="auto" data-column=${text('theirs')}>${spell(clip[name])}</td></tr>`
+        html`<tr><th scope="row">${labelOf(name)}</th><td dir="auto" data-column=${text('yours')}>${spell(name, changes[name])}</td>
+          <td dir="auto" data-column=${text('theirs')}>${theirs(name)}</td></tr>`
       return html`<p>${text('changedText')}</p>
         <table class="both"><thead><tr><td></td><th scope="col">${text('yours')}</th><th scope="col">${text('theirs')}</th></tr></thead>
-        <tbody>${Object.keys(changes).map(row)}</tbody></table>
+        <tbody>${differing.map(row)}</tbody></table>
         <div class="actions"><button type="button" class="quiet" @click=${() => close(false)}>${text('takeTheirs')}</button>
         <button type="button" class="primary" autofocus @click=${() => close(true)}>${text('keepYours')}</button></div>`
     })
-    if (isMine === undefined) return false
-    if (isMine) {
-      await save(field)
-      return true
-    }
-    // Fields that are typed in keep their text.
-    for (const each of fields)
-      if (each === field || !fieldOf(input(ownName(each)))?.hasAttribute('data-unsaved')) each.show(clip)
-    say(field, '')
-    showTitle()
-    return true
+    if (isMine === undefined) throw new Error(text('changedTitle'))
+    return isMine
   }
 
   function showTitle() {
@@ -147,20 +184,40 @@ export function startForm(path) {
 }
 
 /** @param {Field} field */
-const ownName = ({ name }) => (name === 'attribution' ? 'site' : name)
+const boxOf = ({ name }) => fieldOf(input(name === 'attribution' ? 'site' : name))
+
+/** @param {Field} field */
+const isUnsaved = (field) => boxOf(field)?.hasAttribute('data-unsaved') ?? false
 
 /** @param {EventTarget | null} control */
 const fieldOf = (control) => (control instanceof Element ? control.closest('.field') : null)
 
-/** @param {string} name */
-const labelOf = (name) => document.querySelector(`label[for="f-${name}"]`)?.textContent ?? name
+/** Name of a member in answers: a span becomes the moment of its end. @param {string} name */
+const theirName = (name) => (name === 'expires_in' ? 'expires_at' : name)
 
-/** @param {unknown} value */
-function spell(value) {
-  if (Array.isArray(value)) return value.join(', ') || text('empty')
-  if (value && typeof value === 'object') return Object.values(value).join(', ')
-  return value === null || value === undefined || value === '' ? text('empty') : String(value)
+/** @param {string} name */
+function labelOf(name) {
+  if (name === 'attribution') return fieldOf(input('site'))?.querySelector('legend')?.textContent ?? ''
+  return input(name === 'expires_in' ? 'lifetime' : name).labels?.[0]?.textContent ?? ''
 }
+
+const moment = new Intl.DateTimeFormat(document.documentElement.lang, {
+  ...{ dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' },
+})
+
+/** A value of a member in words, as the form has them. @param {string} name @param {any} value @returns {string} */
+function spell(name, value) {
+  if (name === 'expires_at') return value ? `${moment.format(new Date(value))} UTC` : text('forever')
+  if (name === 'expires_in') return value ? optionOf('lifetime', value) : text('forever')
+  if (name === 'visibility') return optionOf(name, value)
+  if (name === 'attribution')
+    return [value?.url ?? value?.site, value?.user].filter(Boolean).join(', ') || text('empty')
+  if (typeof value === 'boolean') return text(value ? 'yes' : 'no')
+  return [value].flat().join(', ') || text('empty')
+}
+
+/** @param {string} name @param {string} value */
+const optionOf = (name, value) => input(name).querySelector(`option[value="${value}"]`)?.textContent ?? value
 
 /** @param {Field} field @param {string} words */
 function say({ name }, words, isBad = false) {

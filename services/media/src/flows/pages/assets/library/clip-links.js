@@ -26,6 +26,9 @@ export function startLinks(path, { areListed }) {
 
   form.addEventListener('submit', async (event) => {
     event.preventDefault()
+    const button = /** @type {HTMLButtonElement} */ (form.querySelector('[type=submit]'))
+    // A second press would make a second link.
+    button.disabled = true
     try {
       const expiresIn = new FormData(form).get('expires_in')
       const { body } = await call(`${path}/links`, { method: 'POST', body: { expires_in: expiresIn } })
@@ -33,6 +36,9 @@ export function startLinks(path, { areListed }) {
       draw()
     } catch (error) {
       toastFailure(error)
+    } finally {
+      button.disabled = false
+      button.focus()
     }
   })
   document.getElementById('end-links')?.addEventListener('click', async () => {
@@ -51,8 +57,12 @@ export function startLinks(path, { areListed }) {
   else draw()
 
   async function load() {
-    const answer = await call(`${path}/links`).catch(() => undefined)
-    links = answer?.body?.items ?? answer?.body?.links ?? []
-    draw()
+    try {
+      const { body } = await call(`${path}/links`)
+      links = body.items ?? body.links ?? []
+      draw()
+    } catch (error) {
+      render(html`<li>${error instanceof Error ? error.message : ''}</li>`, list)
+    }
   }
 }

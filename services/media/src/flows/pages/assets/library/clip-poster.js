@@ -1,6 +1,7 @@
 // Choice of the poster: the reader moves through the clip, and the picture at that moment is taken.
-import { call } from '../owner/api.js'
-import { text } from '../owner/page-data.js'
+import { call, send } from '../owner/api.js'
+import { followEvents } from '../owner/events.js'
+import { data, text } from '../owner/page-data.js'
 import { toast, toastFailure } from '../owner/toast.js'
 
 /** @param {string} path */
@@ -28,10 +29,41 @@ export function startPoster(path) {
     try {
       await call(path, { method: 'PATCH', body: { poster_at: Number(range.value) } })
       toast(text('posterMaking'))
+      follow()
     } catch (error) {
       toastFailure(error)
     } finally {
       button.disabled = false
     }
   })
+
+  let end = () => {}
+  /** Shows the new poster when it is made. */
+  function follow() {
+    end()
+    const check = () =>
+      call(path)
+        .then(({ body }) => settle(body))
+        .catch(() => {})
+    end = followEvents('media/events', { updated: settle, reset: check }, check)
+  }
+
+  /** @param {{ id: string, poster: { change?: { state: string } } }} clip */
+  function settle({ id, poster: { change } }) {
+    if (id !== data.id || change?.state === 'making') return
+    end()
+    if (change) toastFailure(new Error(text('posterFailed')))
+    else showPoster().catch(toastFailure)
+  }
+
+  /** The card has the address of the poster, signed where it has to be. */
+  async function showPoster() {
+    const answer = await send(`library/cards?id=${data.id}`, { headers: { accept: 'text/html' } })
+    const card = new DOMParser().parseFromString(await answer.text(), 'text/html')
+    const image = card.querySelector('img')
+    if (!image) return
+    part.querySelector('img')?.remove()
+    part.append(document.importNode(image, true))
+    toast(text('posterMade'))
+  }
 }

@@ -2,6 +2,7 @@
 import { address, call } from '../owner/api.js'
 import { startCopies } from '../owner/copies.js'
 import { confirm } from '../owner/dialog.js'
+import { followEvents } from '../owner/events.js'
 import { data, text } from '../owner/page-data.js'
 import { toastFailure } from '../owner/toast.js'
 import { startDeliveries } from './clip-deliveries.js'
@@ -18,6 +19,10 @@ startDeliveries(path)
 startCopies()
 followState()
 
+addEventListener('beforeunload', (event) => {
+  if (document.querySelector('[data-unsaved]')) event.preventDefault()
+})
+
 document.addEventListener('click', (event) => {
   const target = event.target instanceof HTMLElement ? event.target : undefined
   if (target?.id !== 'delete') return
@@ -30,6 +35,7 @@ async function remove() {
   if (!(await confirm(about))) return
   try {
     await call(path, { method: 'DELETE' })
+    for (const field of document.querySelectorAll('[data-unsaved]')) field.removeAttribute('data-unsaved')
     location.assign(address('library'))
   } catch (error) {
     toastFailure(error)
@@ -39,23 +45,23 @@ async function remove() {
 /** A clip that has become ready is shown when the reader wants it: typed text stays. */
 function followState() {
   if (data.state !== 'processing') return
-  const source = new EventSource(address(`${path}/events`))
-  const bar = () => document.querySelector('progress')
-  source.addEventListener('processing', (event) => {
-    const found = bar()
-    if (found) found.value = JSON.parse(event.data).progress
+  const showProgress = (/** @type {{ progress: number }} */ { progress }) => {
+    const bar = document.querySelector('progress')
+    if (bar) bar.value = progress
+  }
+  const end = followEvents(`${path}/events`, {
+    ...{ processing: showProgress, ready: showState, failed: showState, hidden: showState, deleted: showState },
   })
-  for (const type of ['ready', 'failed', 'hidden', 'deleted']) {
-    source.addEventListener(type, () => {
-      source.close()
-      const place = document.getElementById('changed')
-      if (!place || !document.querySelector('[data-unsaved]')) return location.reload()
-      const link = document.createElement('a')
-      link.href = location.href
-      link.textContent = text('nowReady')
-      place.replaceChildren(link)
-      place.hidden = false
-    })
+
+  function showState() {
+    end()
+    const place = document.getElementById('changed')
+    if (!place || !document.querySelector('[data-unsaved]')) return location.reload()
+    const link = document.createElement('a')
+    link.href = location.href
+    link.textContent = text('nowReady')
+    place.replaceChildren(link)
+    place.hidden = false
   }
 }
 
