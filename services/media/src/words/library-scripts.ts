@@ -50,6 +50,7 @@ export const libraryScriptWords: Words<Readonly<Record<string, string>>> = {
     save: 'Save',
     zip: 'Download',
     zipTooMany: 'At most 100 clips can be downloaded at once.',
+    zipMissing: 'One of these clips has no file: it is not ready, hidden, or deleted. Choose others.',
     done: 'Done: {count} clips.',
     doneOne: 'Done: 1 clip.',
     someFailed: '{failed} of {count} clips could not be changed:',
@@ -107,6 +108,8 @@ export const libraryScriptWords: Words<Readonly<Record<string, string>>> = {
     save: 'Speichern',
     zip: 'Herunterladen',
     zipTooMany: 'Höchstens 100 Clips lassen sich auf einmal herunterladen.',
+    zipMissing:
+      'Einer dieser Clips hat keine Datei: Er ist nicht fertig, ausgeblendet oder gelöscht. Wählen Sie andere.',
     done: 'Erledigt: {count} Clips.',
     doneOne: 'Erledigt: 1 Clip.',
     someFailed: '{failed} von {count} Clips konnten nicht geändert werden:',

@@ -115,7 +115,7 @@ describe('an album in a browser', { tags: 'chromium' }, () => {
     await page.clock.runFor(149)
     expect(await playing(page)).toEqual([])
     await page.clock.runFor(1)
-    expect(await playing(page)).toEqual([clips[0]])
+    await expect.poll(() => playing(page)).toEqual([clips[0]])
     await page.emulateMedia({ reducedMotion: 'reduce' })
     await expect.poll(() => playing(page)).toEqual([])
     await other.hover()

@@ -96,7 +96,7 @@ describe('the page of an album', () => {
     })
     expect(text).toMatch(/\.p0 \{ background-image: url\(data:image\/bmp;base64,[\w+/=]+\) \}/)
     expect(headers.get('content-security-policy')).toMatch(
-      /^default-src 'none'; style-src 'sha256-\S+' 'sha256-\S+'; img-src \S+favicon.svg https:\/\/files.example data:; media-src https:\/\/files.example; script-src https:\/\/media.example\/assets\/album.js; base-uri 'none'; form-action 'none'; frame-ancestors 'none'$/,
+      /^default-src 'none'; style-src 'sha256-\S+' 'sha256-\S+'; img-src \S+favicon.svg https:\/\/files.example data:; media-src https:\/\/files.example; script-src https:\/\/media.example\/assets\/album.js https:\/\/media.example\/assets\/previews.js; base-uri 'none'; form-action 'none'; frame-ancestors 'none'$/,
     )
   })
 

@@ -41,7 +41,7 @@ export function albumPage(album: AlbumView, part: AlbumPart, language: Language)
     style,
     placeholder: placeholderCss(items),
     files: [...items.flatMap(({ urls }) => [urls.jpg, urls.mp4]), album.filesRedirectUrl],
-    modules: items.length > 0 ? ['album.js'] : [],
+    ...(items.length > 0 && { modules: ['album.js'], scripts: [`${album.siteUrl}assets/previews.js`] }),
     body: html`<header><a href="${album.siteUrl}">${album.siteName}</a></header>
 <main>
 <div class="intro">
@@ -127,11 +127,11 @@ function tile(clip: ClipView, index: number, language: Language): Html {
   const width = Math.min(STILL_WIDTH, clip.width)
   const size = { width, height: Math.max(1, Math.round((width * clip.height) / clip.width)) }
   if (!nsfw) {
-    return html`<li><a href="${urls.page}" data-play="${urls.mp4}"><span class="frame p${index}"><img src="${stillOf(clip)}" width="${size.width}" height="${size.height}" alt="" loading="lazy" decoding="async"></span>${about}</a></li>
+    return html`<li><a href="${urls.page}" data-mp4="${urls.mp4}"><span class="frame p${index}"><img src="${stillOf(clip)}" width="${size.width}" height="${size.height}" alt="" loading="lazy" decoding="async"></span>${about}</a></li>
 `
   }
   // No picture element: previews without one in the head take one of the page.
-  const picture = html`<a href="${urls.page}" data-play="${urls.mp4}" aria-label="${title}"><span class="frame"><video poster="${stillOf(clip)}" width="${size.width}" height="${size.height}" preload="none" muted playsinline></video></span></a>`
+  const picture = html`<a href="${urls.page}" data-mp4="${urls.mp4}" aria-label="${title}"><span class="frame"><video poster="${stillOf(clip)}" width="${size.width}" height="${size.height}" preload="none" muted playsinline></video></span></a>`
   return html`<li>${gate(picture, false, albumWords[language])}<a href="${urls.page}">${about}</a></li>
 `
 }

@@ -1,39 +1,9 @@
 // The grid of an album: plays a clip under the pointer or the focus, and moves the focus by the arrow keys. Nothing
 // moves for visitors who want less motion.
-const PLAY_AFTER_MS = 150
-const calm = matchMedia('(prefers-reduced-motion: reduce)')
-
-let timer
-let playing
-
-function stop() {
-  clearTimeout(timer)
-  playing?.remove()
-  playing = undefined
-}
-
-function play(link) {
-  stop()
-  if (!calm.matches) timer = setTimeout(start, PLAY_AFTER_MS, link)
-}
-
-function start(link) {
-  playing = document.createElement('video')
-  Object.assign(playing, { muted: true, loop: true, playsInline: true, ariaHidden: 'true', src: link.dataset.play })
-  link.querySelector('.frame').append(playing)
-  playing.play().catch(() => {})
-}
-
-for (const link of document.querySelectorAll('[data-play]')) {
-  // A finger that scrolls enters many.
-  link.addEventListener('pointerenter', ({ pointerType }) => pointerType === 'mouse' && play(link))
-  link.addEventListener('pointerleave', stop)
-  link.addEventListener('focus', () => link.matches(':focus-visible') && play(link))
-  link.addEventListener('blur', stop)
-}
-calm.addEventListener('change', stop)
+import { startPreviews } from './previews.js'
 
 const grid = document.querySelector('.grid')
+startPreviews(grid, (link, video) => link.querySelector('.frame').append(video))
 
 /** First of the links of a clip that can be seen: the gate of a sensitive one. */
 const doorOf = (item) => item?.querySelector('summary, a')

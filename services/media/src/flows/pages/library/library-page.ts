@@ -31,7 +31,7 @@ export function libraryPage(library: Library, setting: Setting): Html {
   if (usage.stored.clips === 0 && clips.length === 0 && !problem) return nothingYet(library, setting)
   return html`${problem && notice('problem', problem)}${numbers(library, setting)}
 ${search(library, setting)}
-<p id="news" hidden></p>
+<p id="news" role="status"></p>
 <form id="chosen" method="get" action="${setting.baseUrl}/library/delete" aria-label="${words.clips}">
 <span class="unseen" id="choose">${words.choose}</span>
 ${cursor !== undefined && html`<p class="way"><a href="${setting.baseUrl}${pathOf(filters)}">${words.toBeginning}</a></p>\n`}${

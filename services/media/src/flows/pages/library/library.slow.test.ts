@@ -96,21 +96,45 @@ describe('the library', { tags: 'chromium' }, () => {
     expect(await page.getByText(`${count} chosen`).isVisible()).toBe(true)
     await page.getByRole('button', { name: 'Tags' }).click()
     await page.getByRole('dialog').getByLabel('Tags').fill('holiday, sea')
-    await page.getByRole('dialog').getByRole('button', { name: 'Add' }).click()
-    await page.getByText(`Done: ${count} clips.`).waitFor()
+    const add = page.getByRole('dialog').getByRole('button', { name: 'Add' })
+    await page.route('**/media/bulk', (route) => route.abort(), { times: 1 })
+    await add.click()
+    await page.getByRole('dialog').getByText('cannot be reached').waitFor()
+    expect(await page.getByRole('dialog').getByLabel('Tags').inputValue()).toBe('holiday, sea')
+    await page.route('**/media/bulk', async (route) => {
+      await service.call('DELETE', `/media/${ids.failed}`, { headers: { token } })
+      await route.continue()
+    })
+    await add.click()
+    await page.getByRole('dialog').getByText('This clip was deleted.').waitFor()
+    expect(await page.getByRole('dialog', { name: `1 of ${count} clips could not be changed` }).isVisible()).toBe(true)
     await page.goto(`${base}/library?tag=holiday`)
-    expect(await page.locator('.clip').count()).toBe(count)
+    expect(await page.locator('.clip').count()).toBe(count - 1)
     expect(await page.locator('.tags a[aria-current]').textContent()).toContain('holiday')
     await page.waitForSelector('body[data-started]')
     await boxes.first().check()
     await page.getByRole('button', { name: 'Choose all that match' }).click()
-    await page.getByText(`All ${count} that match are chosen.`).waitFor()
+    await page.getByText(`All ${count - 1} that match are chosen.`).waitFor()
+    await page.getByRole('button', { name: 'Download' }).click()
+    await page.getByText('One of these clips has no file').waitFor()
+    await boxes.first().focus()
+    await page.keyboard.press('End')
+    await page.keyboard.press('Space')
+    expect(await boxes.last().isChecked()).toBe(false)
+    expect(await page.locator('#bar strong').textContent()).toBe(`${count - 2} chosen`)
   })
 
-  test('follows states without a reload', async () => {
+  test('follows states without a reload, from the rendering on, and when the stream was refused', async () => {
     const page = await open('/library')
     // An administrator would else follow the clips of all tokens.
     const { pool } = service.deps
+    let streams = 0
+    await page.route(/media\/events/, async (route) => {
+      if (streams++ === 0) return route.fulfill({ status: 503 })
+      const source = '(select source_id from clips where id = $1)'
+      await pool.query(`update sources set state = 'ready', progress = 1 where id = ${source}`, [ids.making])
+      await route.continue()
+    })
     const [{ rows }, stream] = await Promise.all([
       pool.query('select token_id from clips where id = $1', [ids.waiting]),
       page.waitForRequest(/media\/events/),
@@ -118,24 +142,31 @@ describe('the library', { tags: 'chromium' }, () => {
     ])
     expect(stream.url()).toBe(`${base}/media/events?token=${rows[0].token_id}`)
     await page.waitForFunction(`document.querySelector('[data-id="${ids.waiting}"][data-state="processing"]')`)
+    await page.getByText('The connection for live states is lost').waitFor()
+    await card(page, ids.expiring).locator('input').check()
+    await page.waitForSelector(`body[data-live] [data-id="${ids.making}"][data-state="ready"]`)
     await pool.query(`update clips set title = 'Renamed elsewhere' where id = $1`, [ids.unlisted])
     await card(page, ids.unlisted).getByText('Renamed elsewhere').waitFor()
     await service.call('DELETE', `/media/${ids.expiring}`, { headers: { token } })
     await card(page, ids.expiring).waitFor({ state: 'detached' })
+    expect(await page.locator('#bar').isVisible()).toBe(false)
   })
 
   test('plays a clip under the pointer, one at a time, and none where motion is unwanted', async () => {
     const page = await open('/library')
     await card(page, ids.ready).locator('a').hover()
     await card(page, ids.ready).locator('video').waitFor()
+    // A focus that a key has moved: one of a finger or a mouse plays nothing.
+    await page.keyboard.press('Tab')
     await card(page, ids.hostile).locator('a').focus()
     await card(page, ids.hostile).locator('video').waitFor()
     expect(await page.locator('video').count()).toBe(1)
     const quiet = await open('/library', { reducedMotion: 'reduce' })
     await quiet.clock.install()
+    await quiet.evaluate('plays = 0, HTMLMediaElement.prototype.play = async () => void plays++')
     await card(quiet, ids.ready).locator('a').focus()
     await quiet.clock.runFor(1_000)
-    expect(await quiet.locator('video').count()).toBe(0)
+    expect(await quiet.evaluate('plays')).toBe(0)
   })
 
   test('without script, pages, filters, deletion and sign-out work', async () => {
@@ -160,7 +191,17 @@ describe('the library', { tags: 'chromium' }, () => {
     await title.press('Tab')
     await page.locator('#said-title', { hasText: 'Saved' }).waitFor()
     const change = { method: 'PATCH', headers: { token, 'content-type': 'application/json' } }
-    await service.call('PATCH', `/media/${ids.ready}`, { ...change, body: JSON.stringify({ title: 'Theirs' }) })
+    const elsewhere = (changes: object) =>
+      service.call('PATCH', `/media/${ids.ready}`, { ...change, body: JSON.stringify(changes) })
+    const titleOf = async () => (await service.get(`/media/${ids.ready}`, { token })).body.success.title
+    await elsewhere({ title: 'Theirs', tags: ['theirs'] })
+    await page.route(`**/media/${ids.ready}`, (route) =>
+      route.request().method() === 'GET' ? route.abort() : route.continue(),
+    )
+    await title.fill('Not compared')
+    await title.press('Tab')
+    await page.locator('#said-title', { hasText: 'cannot be reached' }).waitFor()
+    await page.unroute(`**/media/${ids.ready}`)
     await title.fill('Mine again')
     await title.press('Tab')
     const dialog = page.getByRole('dialog')
@@ -168,7 +209,21 @@ describe('the library', { tags: 'chromium' }, () => {
     expect(await dialog.getByText('Theirs', { exact: true }).count()).toBeGreaterThan(0)
     await dialog.getByRole('button', { name: 'Keep yours' }).click()
     await page.locator('#said-title', { hasText: 'Saved' }).waitFor()
-    expect((await service.get(`/media/${ids.ready}`, { token })).body.success.title).toBe('Mine again')
+    expect(await titleOf()).toBe('Mine again')
+    expect(await page.getByRole('textbox', { name: 'Tags' }).inputValue()).toBe('theirs')
+    // Another field: nothing is to choose.
+    await elsewhere({ nsfw: true })
+    await title.fill('Mine at last')
+    await title.press('Tab')
+    await expect.poll(titleOf).toBe('Mine at last')
+    expect(await page.getByRole('checkbox', { name: 'Sensitive' }).isChecked()).toBe(true)
+    await elsewhere({ expires_in: '1d', nsfw: false })
+    await page.getByRole('combobox', { name: 'Lifetime' }).selectOption('7d')
+    const rows = dialog.getByRole('row')
+    await rows.nth(1).waitFor()
+    expect((await rows.allTextContents()).slice(1)).toEqual([
+      expect.stringMatching(/^Lifetime\s*seven days from now\s*\w+ \d+, \d{4}, .* UTC$/),
+    ])
   })
 
   test('an ended session and a lost connection lose no typed text', async () => {

@@ -1,21 +1,20 @@
 // Choice of an album for clips, or of a new one.
 import { html } from '../lit.js'
 import { call } from '../owner/api.js'
-import { openDialog } from '../owner/dialog.js'
+import { closeAfter, openDialog } from '../owner/dialog.js'
 import { data, text } from '../owner/page-data.js'
 import { toastFailure } from '../owner/toast.js'
 
 /** @typedef {{ action: 'album', album: string }} AlbumAct */
 
-/** @param {number} count @returns {Promise<AlbumAct | undefined>} */
-export async function chooseAlbum(count) {
+/**
+ * Adds clips to an album that the reader chooses; resolves with the outcome.
+ * @template Outcome
+ * @param {number} count @param {(act: AlbumAct) => Promise<Outcome>} run @returns {Promise<Outcome | undefined>}
+ */
+export async function chooseAlbum(count, run) {
   try {
-    const albums = await listAlbums()
-    const chosen = await ask(count, albums)
-    if (!chosen) return undefined
-    if ('id' in chosen) return { action: 'album', album: chosen.id }
-    const { body } = await call('albums', { method: 'POST', body: { title: chosen.title, visibility: 'unlisted' } })
-    return { action: 'album', album: body.id }
+    return await ask(count, await listAlbums(), run)
   } catch (error) {
     toastFailure(error)
     return undefined
@@ -29,21 +28,31 @@ export async function listAlbums() {
 }
 
 /**
+ * @template Outcome
  * @param {number} count @param {{ id: string, title: string }[]} albums
- * @returns {Promise<{ id: string } | { title: string } | undefined>}
+ * @param {(act: AlbumAct) => Promise<Outcome>} run
+ * @returns {Promise<Outcome | undefined>}
  */
-const ask = (count, albums) =>
-  openDialog(
-    text('albumTitle', { count }),
-    (/** @type {(chosen?: { id: string } | { title: string }) => void} */ close) => {
-      const send = (/** @type {SubmitEvent} */ event) => {
-        event.preventDefault()
-        const form = new FormData(/** @type {HTMLFormElement} */ (event.target))
-        const [id, title] = ['album', 'title'].map((name) => String(form.get(name) ?? '').trim())
-        if (title) close({ title })
-        else if (id) close({ id })
+const ask = (count, albums, run) =>
+  openDialog(text('albumTitle', { count }), (/** @type {(outcome?: Outcome) => void} */ close) => {
+    /** Albums made here: another attempt to add clips makes no second. @type {Map<string, string>} */
+    const made = new Map()
+    const idOf = async (/** @type {string} */ title) => {
+      if (!made.has(title)) {
+        const { body } = await call('albums', { method: 'POST', body: { title, visibility: 'unlisted' } })
+        made.set(title, body.id)
       }
-      return html`<form @submit=${send}>
+      return made.get(title) ?? ''
+    }
+    const send = (/** @type {SubmitEvent} */ event) => {
+      event.preventDefault()
+      const form = /** @type {HTMLFormElement} */ (event.target)
+      const given = new FormData(form)
+      const [id = '', title = ''] = ['album', 'title'].map((name) => String(given.get(name) ?? '').trim())
+      if (!id && !title) return
+      void closeAfter(form, close, async () => run({ action: 'album', album: title ? await idOf(title) : id }))
+    }
+    return html`<form @submit=${send}>
       ${
         albums.length > 0
           ? html`<div class="field"><label for="bulk-album">${text('album')}</label>
@@ -56,5 +65,4 @@ const ask = (count, albums) =>
         <button type="button" class="quiet" @click=${() => close()}>${text('cancel')}</button>
         <button type="submit" class="primary">${text('save')}</button>
       </div></form>`
-    },
-  )
+  })

@@ -1,13 +1,14 @@
 // Acts on several clips, by POST /media/bulk. Failures are listed by clip; typed text stays until an act is done.
 import { html, nothing } from '../lit.js'
-import { address, call, wordsFor } from '../owner/api.js'
-import { confirm, openDialog } from '../owner/dialog.js'
+import { address, call, Refusal, send, wordsFor } from '../owner/api.js'
+import { closeAfter, confirm, openDialog } from '../owner/dialog.js'
 import { text } from '../owner/page-data.js'
 import { sendOnce } from '../owner/request-keys.js'
 import { toast, toastFailure } from '../owner/toast.js'
 import { chooseAlbum } from './albums.js'
 
 /** @typedef {Record<string, unknown> & { action: string }} Act */
+/** @typedef {{ act: Act, results: { id: string, ok: boolean, code: string, message: string }[] }} Outcome */
 
 const MOST_IN_ARCHIVE = 100
 
@@ -25,8 +26,12 @@ const LIFETIMES = [
  */
 export function actsOn(ids, may, after) {
   const count = ids.length
+  const run = (/** @type {Act} */ act) => change(ids, act)
   const act = async (/** @type {Act | undefined} */ chosen) => {
-    if (chosen) after(await change(ids, chosen))
+    if (chosen) await whileBusy(async () => finish(await run(chosen)))
+  }
+  const finish = async (/** @type {Outcome | undefined} */ outcome) => {
+    if (outcome) after(await report(outcome))
   }
   const button = (/** @type {string} */ key, /** @type {() => unknown} */ onClick, kind = 'quiet') =>
     html`<button type="button" class=${kind} @click=${onClick}>${text(key)}</button>`
@@ -37,7 +42,7 @@ export function actsOn(ids, may, after) {
   }
   return html`${
     may.write
-      ? html`${button('tag', async () => act(await askTags(count)))}
+      ? html`${button('tag', async () => finish(await askTags(count, run)))}
         ${button('visibility', async () =>
           act(
             await askOne('visibility', count, [['public'], ['unlisted'], ['private']], (visibility) => ({
@@ -56,40 +61,65 @@ export function actsOn(ids, may, after) {
         ${button('lifetime', async () =>
           act(await askOne('lifetime', count, LIFETIMES, (span) => ({ expires_in: span || null }))),
         )}
-        ${button('album', async () => act(await chooseAlbum(count)))}`
+        ${button('album', async () => finish(await chooseAlbum(count, run)))}`
       : nothing
   }
-  ${button('zip', () => download(ids))}${may.delete ? button('delete', remove, 'danger') : nothing}`
+  ${button('zip', () => whileBusy(() => download(ids)))}${may.delete ? button('delete', remove, 'danger') : nothing}`
 }
 
-/** @param {string[]} ids */
-function download(ids) {
-  if (ids.length > MOST_IN_ARCHIVE) return toastFailure(new Error(text('zipTooMany')))
-  const link = document.createElement('a')
-  link.href = address(`media/archive?ids=${ids.join(',')}`)
-  link.download = ''
-  link.click()
-}
-
-/** Changes clips; returns those that are gone. @param {string[]} ids @param {Act} act @returns {Promise<string[]>} */
-async function change(ids, act) {
-  const count = ids.length
+/** Takes no other act while one runs. @param {() => Promise<unknown>} act */
+async function whileBusy(act) {
+  const bar = /** @type {HTMLElement} */ (document.getElementById('bar'))
+  const focused = /** @type {HTMLElement | null} */ (document.activeElement)
+  bar.inert = true
   toast(text('stillWorking'))
   try {
-    const request = { ids, ...act }
-    const { body } = await sendOnce(request, (key) =>
-      call('media/bulk', { method: 'POST', body: request, headers: { 'idempotency-key': key } }),
-    )
-    const failed = body.results.filter((/** @type {{ ok: boolean }} */ { ok }) => !ok)
-    if (failed.length > 0) await showFailures(failed, count)
-    else toast(text('done', { count }))
-    const done = body.results.filter((/** @type {{ ok: boolean }} */ { ok }) => ok)
-    return act.action === 'delete' ? done.map((/** @type {{ id: string }} */ { id }) => id) : []
+    await act()
   } catch (error) {
     toast('')
     toastFailure(error)
-    return []
+  } finally {
+    bar.inert = false
+    if (document.activeElement === document.body) focused?.focus()
   }
+}
+
+/** The answer is a file that the browser saves, so refusals are asked for first. @param {string[]} ids */
+async function download(ids) {
+  if (ids.length > MOST_IN_ARCHIVE) throw new Error(text('zipTooMany'))
+  const path = `media/archive?ids=${ids.join(',')}`
+  await send(path, { method: 'HEAD' }).catch((error) => {
+    // A HEAD has a status and no code.
+    const reasons = new Map([
+      [401, wordsFor('session_required', '')],
+      [404, text('zipMissing')],
+      [422, wordsFor('archive_too_large', '')],
+      [429, wordsFor('rate_limited', '')],
+    ])
+    throw new Error((error instanceof Refusal && reasons.get(error.status)) || error.message)
+  })
+  const link = document.createElement('a')
+  link.href = address(path)
+  link.download = ''
+  link.click()
+  toast('')
+}
+
+/** @param {string[]} ids @param {Act} act @returns {Promise<Outcome>} */
+async function change(ids, act) {
+  const request = { ids, ...act }
+  const { body } = await sendOnce(request, (key) =>
+    call('media/bulk', { method: 'POST', body: request, headers: { 'idempotency-key': key } }),
+  )
+  return { act, results: body.results }
+}
+
+/** Says what was done; returns clips that are gone. @param {Outcome} outcome */
+async function report({ act, results }) {
+  const failed = results.filter(({ ok }) => !ok)
+  toast(failed.length > 0 ? '' : text('done', { count: results.length }))
+  if (failed.length > 0) await showFailures(failed, results.length)
+  return act.action === 'delete' ? results.filter(({ ok }) => ok).map(({ id }) => id) : []
 }
 
 /** @param {{ id: string, code: string, message: string }[]} failed @param {number} count */
@@ -104,15 +134,16 @@ const showFailures = (failed, count) =>
 /** @param {string} id */
 const nameOf = (id) => document.getElementById(`name-${id}`)?.textContent ?? id
 
-/** @param {number} count @returns {Promise<Act | undefined>} */
-const askTags = (count) =>
-  openDialog(text('tagTitle', { count }), (/** @type {(act?: Act) => void} */ close) => {
+/** @param {number} count @param {(act: Act) => Promise<Outcome>} run @returns {Promise<Outcome | undefined>} */
+const askTags = (count, run) =>
+  openDialog(text('tagTitle', { count }), (/** @type {(outcome?: Outcome) => void} */ close) => {
     const send = (/** @type {SubmitEvent} */ event) => {
       event.preventDefault()
       const form = /** @type {HTMLFormElement} */ (event.target)
-      const tags = String(new FormData(form).get('tags')).split(',')
+      const given = String(new FormData(form).get('tags')).split(',')
+      const tags = given.map((tag) => tag.trim()).filter(Boolean)
       const action = event.submitter?.getAttribute('value') ?? 'tag'
-      close({ action, tags: tags.map((tag) => tag.trim()).filter(Boolean) })
+      void closeAfter(form, close, () => run({ action, tags }))
     }
     return html`<form @submit=${send}>
       <div class="field"><label for="bulk-tags">${text('tag')}</label>

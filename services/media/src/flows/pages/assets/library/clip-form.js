@@ -68,7 +68,7 @@ export function startForm(path) {
   let clip
   /** @type {string | null} */
   let etag = null
-  /** What the reader of a field knows: the clip as the field showed it last. @type {Map<Field, any>} */
+  /** The clip as each field showed it last, so the state that its reader knows. @type {Map<Field, any>} */
   const known = new Map()
   // Changes are sent one after the other: each names the state that the last one made.
   let queue = load().catch(() => {})

@@ -1,43 +1,54 @@
 // States as they change, by the stream of all clips of the token. A card that changed is asked for again.
 // Without the parameter `token`, the stream of an admin has the clips of all tokens.
 import { address, send } from '../owner/api.js'
+import { followEvents } from '../owner/events.js'
 import { data, text } from '../owner/page-data.js'
 import { drawPlaceholders } from './placeholders.js'
 
 /** Changes of this time are asked for together. */
 const TOGETHER_MS = 250
 
+/** Pause after requests that failed, which doubles up to this. */
+const LONGEST_PAUSE_MS = 60_000
+
 /** Cards of one request. */
 const MOST = 50
 
-/** @param {HTMLElement | null} grid */
-export function startLive(grid) {
-  const source = new EventSource(address(`media/events?token=${data.token}`))
+/** @param {HTMLElement | null} grid @param {(ids: string[]) => void} [forget] Removes clips that are gone. */
+export function startLive(grid, forget) {
   /** @type {Set<string>} */
   const changed = new Set()
+  let pause = TOGETHER_MS
   let isDue = false
 
-  const on = (/** @type {string} */ type, /** @type {(clip: { id: string, progress?: number }) => void} */ act) =>
-    source.addEventListener(type, (event) => act(JSON.parse(event.data)))
   const refresh = (/** @type {{ id: string }} */ { id }) => {
     changed.add(id)
-    if (!isDue) setTimeout(replaceChanged, TOGETHER_MS)
-    isDue = true
+    schedule()
   }
-
-  on('processing', (clip) => {
+  const refreshAll = (/** @type {string} */ cards) => {
+    for (const card of grid?.querySelectorAll(cards) ?? []) refresh({ id: card.getAttribute('data-id') ?? '' })
+  }
+  const showProgress = (/** @type {{ id: string, progress?: number }} */ clip) => {
     const bar = cardOf(clip.id)?.querySelector('progress')
     if (!bar || !clip.progress) return refresh(clip)
     bar.value = clip.progress
     const words = bar.previousElementSibling
     if (words) words.textContent = `${words.textContent?.replace(/[\d.,]+\s?%/, '')}${percent(clip.progress)}`
-  })
-  for (const type of ['ready', 'failed', 'updated', 'hidden']) on(type, refresh)
-  on('deleted', ({ id }) => cardOf(id)?.remove())
-  on('created', announce)
-  on('reset', () => {
-    for (const card of grid?.children ?? []) refresh({ id: card.getAttribute('data-id') ?? '' })
-  })
+  }
+
+  followEvents(
+    `media/events?token=${data.token}`,
+    {
+      ...{ processing: showProgress, ready: refresh, failed: refresh, updated: refresh, hidden: refresh },
+      ...{ created: announce, reset: () => refreshAll('li') },
+      deleted: ({ id }) => forget?.([id]),
+    },
+    (isAgain) => {
+      // Events between the rendering of the page and this moment are in no stream.
+      refreshAll(isAgain ? 'li' : 'li[data-state="processing"]')
+      document.body.dataset.live = ''
+    },
+  )
 
   /** @param {string} id */
   const cardOf = (id) => grid?.querySelector(`[data-id="${CSS.escape(id)}"]`)
@@ -52,27 +63,48 @@ export function startLive(grid) {
     link.href = data.isFirst ? here.href : address('library')
     link.textContent = text('newClips')
     news.replaceChildren(link)
-    news.hidden = false
+  }
+
+  function schedule() {
+    if (!isDue && changed.size > 0) setTimeout(replaceChanged, pause)
+    isDue = changed.size > 0
   }
 
   async function replaceChanged() {
+    for (const id of changed) if (!cardOf(id)) changed.delete(id)
+    const ids = [...changed].slice(0, MOST)
+    // A clip that changes from here on is asked for again.
+    for (const id of ids) changed.delete(id)
+    try {
+      if (ids.length > 0) await replaceCards(ids)
+      pause = TOGETHER_MS
+    } catch {
+      for (const id of ids) changed.add(id)
+      pause = Math.min(2 * pause, LONGEST_PAUSE_MS)
+    }
     isDue = false
-    const ids = [...changed].filter(cardOf).slice(0, MOST)
-    changed.clear()
-    if (ids.length === 0) return
-    const query = new URLSearchParams(ids.map((id) => ['id', id]))
-    const answer = await send(`library/cards?${query}`, { headers: { accept: 'text/html' } }).catch(() => undefined)
-    if (!answer || answer.redirected) return
-    const page = new DOMParser().parseFromString(await answer.text(), 'text/html')
-    for (const card of page.querySelectorAll('li')) replace(document.importNode(card, true))
+    schedule()
   }
 
-  /** Keeps the choice and the focus of the card. @param {HTMLElement} fresh */
+  /** @param {string[]} ids */
+  async function replaceCards(ids) {
+    const query = new URLSearchParams(ids.map((id) => ['id', id]))
+    const answer = await send(`library/cards?${query}`, { headers: { accept: 'text/html' } })
+    if (answer.redirected) throw new Error('signed out')
+    const page = new DOMParser().parseFromString(await answer.text(), 'text/html')
+    const cards = [...page.querySelectorAll('li')]
+    for (const card of cards) replace(document.importNode(card, true))
+    const gone = ids.filter((id) => !cards.some((card) => card.dataset.id === id))
+    if (gone.length > 0) forget?.(gone)
+  }
+
+  /** Keeps the choice, the focus and the address of the card. @param {HTMLElement} fresh */
   function replace(fresh) {
-    const old = cardOf(fresh.dataset.id ?? '')
+    const old = /** @type {HTMLElement | null | undefined} */ (cardOf(fresh.dataset.id ?? ''))
     if (!old) return
     const focused = old.contains(document.activeElement) ? document.activeElement?.tagName : undefined
     const wasChosen = old.querySelector('input')?.checked ?? false
+    if (old.dataset.page) fresh.dataset.page = old.dataset.page
     old.replaceWith(fresh)
     drawPlaceholders(fresh)
     const box = fresh.querySelector('input')

@@ -4,6 +4,9 @@ import { wordsFor } from '../owner/api.js'
 import { text } from '../owner/page-data.js'
 import { drawPlaceholders } from './placeholders.js'
 
+/** Time between two checks of the position: a browser limits how often the address changes. */
+const LOOK_EVERY_MS = 350
+
 /** Distance from the end at which the next page is asked for. */
 const NEAR = '1200px'
 
@@ -16,19 +19,19 @@ export function startPages(grid, selection) {
     },
     { rootMargin: NEAR },
   )
-  /** The address of the page that the reader is at: a reload begins there. @type {Map<Element, string>} */
-  const begins = new Map()
-  const seen = new IntersectionObserver((entries) => {
-    for (const { isIntersecting, target, boundingClientRect } of entries) {
-      const url = begins.get(target)
-      if (url && isIntersecting && boundingClientRect.top > 0) history.replaceState(history.state, '', url)
-    }
-  })
-  const first = grid.firstElementChild
-  if (first) {
-    begins.set(first, location.href)
-    seen.observe(first)
+  const first = location.href
+  let isLooking = false
+  const look = () => {
+    isLooking = false
+    const begins = /** @type {HTMLElement[]} */ ([...grid.querySelectorAll('[data-page]')])
+    const url = begins.findLast((card) => card.getBoundingClientRect().top < innerHeight)?.dataset.page ?? first
+    if (url !== location.href) history.replaceState(history.state, '', url)
   }
+  // The address is that of the page the reader is at: a reload begins there.
+  addEventListener('scroll', () => {
+    if (!isLooking) setTimeout(look, LOOK_EVERY_MS)
+    isLooking = true
+  })
   const link = document.getElementById('next')
   if (link) near.observe(link)
 
@@ -45,10 +48,7 @@ export function startPages(grid, selection) {
       const [begin] = added
       grid.append(...added)
       drawPlaceholders(grid)
-      if (begin) {
-        begins.set(begin, next.href)
-        seen.observe(begin)
-      }
+      if (begin instanceof HTMLElement) begin.dataset.page = next.href
       selection.refresh()
       const following = page.getElementById('next')
       if (following) {

@@ -1,6 +1,6 @@
 // Choice of several clips: by click, with shift a range, by keyboard, or all of the search. Acts on them: bulk.js.
 import { html, render } from '../lit.js'
-import { call } from '../owner/api.js'
+import { call, wordsFor } from '../owner/api.js'
 import { data, text } from '../owner/page-data.js'
 import { toastFailure } from '../owner/toast.js'
 import { actsOn } from './bulk.js'
@@ -29,17 +29,20 @@ export function startSelection(grid) {
     render(
       html`<strong role="status">${count}${note && html` · ${note}`}</strong>
         <button type="button" class="quiet" @click=${chooseAll}>${text('chooseAll')}</button>
-        ${actsOn([...chosen], data.may, after)}
+        ${actsOn([...chosen], data.may, forget)}
         <button type="button" class="quiet" @click=${clear}>${text('clear')}</button>`,
       bar,
     )
   }
 
   const set = (/** @type {HTMLInputElement[]} */ some, /** @type {boolean} */ isChosen) => {
+    note = ''
     for (const { value } of some) {
-      if (isChosen && chosen.size < MOST) chosen.add(value)
-      else chosen.delete(value)
+      if (!isChosen) chosen.delete(value)
+      else if (chosen.size < MOST) chosen.add(value)
     }
+    if (isChosen && some.some(({ value }) => !chosen.has(value)))
+      toastFailure(new Error(wordsFor('bulk_too_large', '')))
     draw()
   }
 
@@ -48,11 +51,11 @@ export function startSelection(grid) {
     draw()
   }
 
-  /** Deleted clips are gone from the page at once. @param {string[]} deleted */
-  const after = (deleted) => {
+  /** Deleted clips are gone from page and choice at once. @param {string[]} deleted */
+  const forget = (deleted) => {
     for (const id of deleted) {
       grid.querySelector(`[data-id="${CSS.escape(id)}"]`)?.remove()
-      chosen.delete(id)
+      if (chosen.delete(id)) note = ''
     }
     draw()
   }
@@ -60,6 +63,7 @@ export function startSelection(grid) {
   async function chooseAll() {
     try {
       const found = await listMatches()
+      chosen.clear()
       for (const id of found.ids) chosen.add(id)
       note = found.isWhole ? text('allChosen', { count: chosen.size }) : text('tooMany', { count: chosen.size })
       draw()
@@ -88,17 +92,18 @@ export function startSelection(grid) {
   })
   form.addEventListener('submit', (event) => event.preventDefault())
   draw()
-  return { refresh: draw }
+  return { refresh: draw, forget }
 }
 
 /** Moves between cards by arrows, Home and End. @param {Element} card @param {KeyboardEvent} event */
 function moveFocus(card, { key, target }) {
   const columns = getComputedStyle(/** @type {Element} */ (card.parentElement)).gridTemplateColumns.split(' ').length
   const steps = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: columns, ArrowUp: -columns }
-  const step = steps[/** @type {keyof typeof steps} */ (key)]
-  if (step === undefined) return false
   const cards = [...(card.parentElement?.children ?? [])]
-  const next = cards[cards.indexOf(card) + step]
+  const at = cards.indexOf(card)
+  const goals = { Home: 0, End: cards.length - 1 }
+  const step = steps[/** @type {keyof typeof steps} */ (key)]
+  const next = cards[goals[/** @type {keyof typeof goals} */ (key)] ?? (step === undefined ? -1 : at + step)]
   const kind = target instanceof HTMLInputElement ? 'input' : 'a'
   const goal = /** @type {HTMLElement | null | undefined} */ (next?.querySelector(kind))
   goal?.focus()

@@ -30,6 +30,31 @@ export function openDialog(title, content) {
 }
 
 /**
+ * Acts while the dialog of a form stays open, then closes it. A failure is shown inside, where typed text stays.
+ * @template Result
+ * @param {HTMLFormElement} form
+ * @param {(result: Result) => void} close
+ * @param {() => Promise<Result>} act
+ */
+export async function closeAfter(form, close, act) {
+  const buttons = form.querySelectorAll('button')
+  const focused = document.activeElement
+  const place = form.querySelector('[role=alert]') ?? document.createElement('p')
+  place.setAttribute('role', 'alert')
+  place.className = 'problem'
+  place.textContent = ''
+  form.append(place)
+  for (const button of buttons) button.disabled = true
+  try {
+    close(await act())
+  } catch (error) {
+    place.textContent = error instanceof Error ? error.message : String(error)
+  }
+  for (const button of buttons) button.disabled = false
+  if (focused instanceof HTMLElement && form.contains(focused)) focused.focus()
+}
+
+/**
  * Asks before an act that cannot be undone. The focus is on the way back.
  * @param {{ title: string, question: string, action: string }} about
  * @returns {Promise<boolean>}

@@ -8,8 +8,8 @@ const FIRST_PAUSE_MS = 2_000
 const LONGEST_PAUSE_MS = 60_000
 
 /**
- * Follows a stream; returns a function that ends it. `opened` is told whether events may have been missed since an
- * earlier opening.
+ * Follows a stream; returns a function that ends it. `opened` gets true when the stream was open
+ * before, so that events may be missing.
  * @param {string} path @param {Record<string, (data: any) => void>} acts Acts by the name of the event.
  * @param {(isAgain: boolean) => void} [opened]
  */

@@ -1,12 +1,16 @@
-// Previews: the clip under the pointer or the focus plays without sound, one at a time, unless motion is unwanted.
+// Previews in a grid of clips, of the library and of albums. The clip under the pointer or the focus plays without
+// sound, one at a time, unless motion is unwanted.
 
 /** Time before a preview begins: a pointer on its way starts none. */
 const AFTER_MS = 150
 
 const still = matchMedia('(prefers-reduced-motion: reduce)')
 
-/** @param {HTMLElement} grid */
-export function startPreviews(grid) {
+/**
+ * Plays the file of `data-mp4` of a link.
+ * @param {HTMLElement} grid @param {(link: Element, video: HTMLVideoElement) => void} place Puts a video into its card.
+ */
+export function startPreviews(grid, place) {
   /** @type {{ link: Element, timer: ReturnType<typeof setTimeout>, video?: HTMLVideoElement } | undefined} */
   let current
   const stop = () => {
@@ -32,7 +36,7 @@ export function startPreviews(grid) {
     video.tabIndex = -1
     current.video = video
     // Over the poster only when there is a picture.
-    video.addEventListener('playing', () => link.querySelector('.length')?.before(video), { once: true })
+    video.addEventListener('playing', () => place(link, video), { once: true })
     video.play().catch(() => {})
   }
   const linkAt = (/** @type {Event} */ event) =>
@@ -47,7 +51,10 @@ export function startPreviews(grid) {
     if (event.pointerType !== 'touch') point(linkAt(event))
   })
   grid.addEventListener('pointerleave', () => point(null))
-  grid.addEventListener('focusin', (event) => show(linkAt(event)))
+  grid.addEventListener('focusin', (event) => {
+    const link = linkAt(event)
+    if (link?.matches(':focus-visible')) show(link)
+  })
   grid.addEventListener('focusout', () => show(null))
   still.addEventListener('change', stop)
 }
