@@ -152,6 +152,21 @@ describe('the library', { tags: 'chromium' }, () => {
     expect(await page.locator('#bar').isVisible()).toBe(false)
   })
 
+  test('appends pages, and its address follows the reader down and up', async () => {
+    await service.deps.pool.query(
+      `insert into clips (id, token_id, source_id, title, source_kind, created_at, visibility)
+       select 'p' || lpad(n::text, 7, '0'), token_id, source_id, 'Page by page', 'upload', created_at, 'public'
+       from clips, generate_series(1, 45) n where id = $1`,
+      [ids.ready],
+    )
+    const page = await open('/library?q=page')
+    await page.keyboard.press('End')
+    await page.waitForURL(/cursor=/)
+    expect(await page.locator('.clip').count()).toBe(45)
+    await page.keyboard.press('Home')
+    await page.waitForURL(`${base}/library?q=page`)
+  })
+
   test('plays a clip under the pointer, one at a time, and none where motion is unwanted', async () => {
     const page = await open('/library')
     await card(page, ids.ready).locator('a').hover()
@@ -224,6 +239,19 @@ describe('the library', { tags: 'chromium' }, () => {
     expect((await rows.allTextContents()).slice(1)).toEqual([
       expect.stringMatching(/^Lifetime\s*seven days from now\s*\w+ \d+, \d{4}, .* UTC$/),
     ])
+  })
+
+  test('a new poster is shown when it is made', async () => {
+    const page = await open(`/library/${ids.hostile}`)
+    await page.getByText('Poster', { exact: true }).click()
+    await page.getByRole('button', { name: 'Use this picture' }).click()
+    await page.getByText('The poster is made anew').waitFor()
+    await service.deps.pool.query(
+      `update clips set poster_wanted = null, poster_request = null, poster_state = null, poster_number = 1 where id = $1`,
+      [ids.hostile],
+    )
+    await page.getByText('The new poster is made').waitFor()
+    expect(await page.locator('#poster img').getAttribute('src')).toContain(ids.hostile)
   })
 
   test('an ended session and a lost connection lose no typed text', async () => {

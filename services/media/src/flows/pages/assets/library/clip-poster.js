@@ -1,8 +1,11 @@
 // Choice of the poster: the reader moves through the clip, and the picture at that moment is taken.
 import { call, send } from '../owner/api.js'
-import { followEvents } from '../owner/events.js'
 import { data, text } from '../owner/page-data.js'
 import { toast, toastFailure } from '../owner/toast.js'
+
+/** Pauses between two questions whether a poster is made; after three minutes nothing asks. */
+const FIRST_PAUSE_MS = 1_000
+const LAST_PAUSE_MS = 60_000
 
 /** @param {string} path */
 export function startPoster(path) {
@@ -29,7 +32,7 @@ export function startPoster(path) {
     try {
       await call(path, { method: 'PATCH', body: { poster_at: Number(range.value) } })
       toast(text('posterMaking'))
-      follow()
+      void follow()
     } catch (error) {
       toastFailure(error)
     } finally {
@@ -37,23 +40,20 @@ export function startPoster(path) {
     }
   })
 
-  let end = () => {}
-  /** Shows the new poster when it is made. */
-  function follow() {
-    end()
-    const check = () =>
-      call(path)
-        .then(({ body }) => settle(body))
-        .catch(() => {})
-    end = followEvents('media/events', { updated: settle, reset: check }, check)
-  }
-
-  /** @param {{ id: string, poster: { change?: { state: string } } }} clip */
-  function settle({ id, poster: { change } }) {
-    if (id !== data.id || change?.state === 'making') return
-    end()
-    if (change) toastFailure(new Error(text('posterFailed')))
-    else showPoster().catch(toastFailure)
+  let choices = 0
+  /** Asks for the clip until its poster is made: the stream of events has no posters. */
+  async function follow() {
+    const choice = ++choices
+    for (let pause = FIRST_PAUSE_MS; pause < LAST_PAUSE_MS; pause *= 1.5) {
+      await new Promise((resolve) => setTimeout(resolve, pause))
+      const answer = await call(path).catch(() => undefined)
+      if (choice !== choices) return
+      const change = answer?.body.poster.change
+      if (!answer || change?.state === 'making') continue
+      if (change) toastFailure(new Error(text('posterFailed')))
+      else await showPoster().catch(toastFailure)
+      return
+    }
   }
 
   /** The card has the address of the poster, signed where it has to be. */
