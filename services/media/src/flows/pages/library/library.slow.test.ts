@@ -117,6 +117,7 @@ describe('the library', { tags: 'chromium' }, () => {
     await page.getByText(`All ${count - 1} that match are chosen.`).waitFor()
     await page.getByRole('button', { name: 'Download' }).click()
     await page.getByText('One of these clips has no file').waitFor()
+    expect(await page.locator('#done .notice').count()).toBe(0)
     await boxes.first().focus()
     await page.keyboard.press('End')
     await page.keyboard.press('Space')

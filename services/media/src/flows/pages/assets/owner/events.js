@@ -4,7 +4,7 @@ import { address } from './api.js'
 import { text } from './page-data.js'
 import { toast } from './toast.js'
 
-const FIRST_PAUSE_MS = 2_000
+const FIRST_PAUSE_MS = 1_000
 const LONGEST_PAUSE_MS = 60_000
 
 /**

@@ -9,11 +9,11 @@ const [done, failed] = ['done', 'failed'].map((id) => /** @type {HTMLElement} */
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let timer
 
-/** @param {string} news */
+/** Shows news; an empty text takes the last away. @param {string} news */
 export function toast(news) {
   if (!done) return
   clearTimeout(timer)
-  render(html`<div class="notice news"><p dir="auto">${news}</p></div>`, done)
+  render(news ? html`<div class="notice news"><p dir="auto">${news}</p></div>` : html``, done)
   timer = setTimeout(() => render(html``, done), NEWS_MS)
 }
 
