@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { gunzipSync } from 'node:zlib'
 import Fastify from 'fastify'
 import { expect, onTestFinished, test } from 'vitest'
 import { html, toText } from '../html.ts'
@@ -93,4 +94,19 @@ test('the policy permits nothing inline and no other host, and the kit needs nei
   expect(PAGE_POLICY).not.toMatch(/unsafe|https?:|\*/)
   const kit = openAssets([KIT_FILES])
   for (const name of KIT_STYLES) expect(String(kit.find(name)?.body)).not.toMatch(/@import|url\(/)
+})
+
+test.for<[name: string, accepted: string, encoding: string | undefined]>([
+  ['kit.css', 'gzip, br', 'gzip'],
+  ['kit.css', 'br;q=1, gzip;q=0.5', 'gzip'],
+  ['kit.css', 'gzip;q=0, br', undefined],
+  ['kit.css', '', undefined],
+  ['dot.png', 'gzip', undefined],
+])('%s is sent to a browser that takes "%s" with the encoding %s', async ([name, accepted, encoding]) => {
+  const app = Fastify()
+  serveAssets(app, '/assets/', openAssets([KIT_FILES], { 'dot.png': () => 'a picture' }))
+  const answer = await app.inject({ url: `/assets/${name}`, headers: { 'accept-encoding': accepted } })
+  expect(answer.headers['content-encoding']).toBe(encoding)
+  const body = encoding ? gunzipSync(answer.rawPayload) : answer.rawPayload
+  expect(body.toString()).toBe(String(openAssets([KIT_FILES], { 'dot.png': () => 'a picture' }).find(name)?.body))
 })
