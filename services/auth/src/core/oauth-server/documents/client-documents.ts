@@ -50,8 +50,11 @@ export async function findByDocument(
   if (kept && isBefore(now, kept.metadata_fresh_until)) return kept
   if (!kept) await countUnknown?.()
   try {
-    // The row keeps what was fetched.
-    return await deps.clientDocuments.get(address, { now, maxAgeMs: 0 }, () => renew(deps, address))
+    // The row keeps what was fetched. A request that looked before it was there would fetch again, so each looks twice.
+    return await deps.clientDocuments.get(address, { now, maxAgeMs: 0 }, async () => {
+      const stored = await findDocumentClient(deps.db, address)
+      return stored && isBefore(now, stored.metadata_fresh_until) ? stored : renew(deps, address)
+    })
   } catch (error) {
     deps.log.info({ clientId: address, reason: describeFailure(error) }, 'metadata document of a client not used')
     return kept && isBefore(now, kept.metadata_usable_until) ? kept : undefined
