@@ -12,6 +12,7 @@ const EXAMPLES = {
     attribution_site: '',
     attribution_user: '',
     attribution_url: '',
+    album: '',
     visibility: 'public',
     expires_in: '',
     expires_at: '',
