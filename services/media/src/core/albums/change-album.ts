@@ -22,7 +22,7 @@ import {
   lockAlbum,
   updateAlbum,
 } from './albums.store.ts'
-import { listInMostAlbums, listItemIds, lockClipsOf, MAX_ALBUMS_OF_CLIP, setItems } from './items.store.ts'
+import { appendItems, listInMostAlbums, listItemIds, lockClipsOf, MAX_ALBUMS_OF_CLIP, setItems } from './items.store.ts'
 import { MAX_ITEMS } from './shown-items.store.ts'
 
 /** Albums of a token. */
@@ -139,8 +139,21 @@ async function lockUnchanged(trx: Transaction<DB>, id: string, ifMatch: string |
   throw apiError('album_changed', { details: { etag } })
 }
 
+/** Adds clips at the end of an album; the caller has locked it, and those clips that are not new. */
+export async function appendToAlbum(
+  deps: EmitDeps,
+  trx: Transaction<DB>,
+  id: string,
+  clipIds: readonly string[],
+): Promise<void> {
+  const now = deps.now()
+  await appendItems(trx, id, { ids: clipIds, now })
+  await updateAlbum(trx, id, { now })
+  await announce(deps, trx, 'album.updated', id)
+}
+
 /** Emits the event of an album that has changed. Returns the album. */
-export async function announce(
+async function announce(
   deps: EmitDeps,
   trx: Transaction<DB>,
   event: 'album.created' | 'album.updated',

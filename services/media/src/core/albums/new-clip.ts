@@ -4,9 +4,8 @@ import type { Kysely, Transaction } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import type { EmitDeps } from '../webhooks/emit-event.ts'
 import { notOwnAlbum } from './album-fields.ts'
-import { type Album, findAlbum, lockAlbum, updateAlbum } from './albums.store.ts'
-import { albumFull, announce } from './change-album.ts'
-import { appendItems } from './items.store.ts'
+import { type Album, findAlbum, lockAlbum } from './albums.store.ts'
+import { albumFull, appendToAlbum } from './change-album.ts'
 import { MAX_ITEMS } from './shown-items.store.ts'
 
 interface Joining {
@@ -28,10 +27,7 @@ export async function joinAlbum(
 ): Promise<void> {
   if (id === undefined) return
   refuse(await lockAlbum(trx, id), tokenId)
-  const now = deps.now()
-  await appendItems(trx, id, { ids: [clipId], now })
-  await updateAlbum(trx, id, { now })
-  await announce(deps, trx, 'album.updated', id)
+  await appendToAlbum(deps, trx, id, [clipId])
 }
 
 function refuse(album: Album | undefined, tokenId: string | null): void {

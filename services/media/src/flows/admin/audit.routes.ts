@@ -1,10 +1,8 @@
 // GET /audit: acts of administrators and commands. They are recorded by core/audit/audit.ts. Tests: audit.test.ts.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import { listEntries } from '../../core/audit/audit.store.ts'
 import { SUBJECT_OF } from '../../core/audit/audit.ts'
-import { invalidField } from '../../core/clips/clip-fields.ts'
-import { readTime } from '../../core/lists/read-filter.ts'
+import { readAudit } from '../../core/audit/read-audit.ts'
 import { AUDIT_ACTIONS } from '../../db/tables.ts'
 import { isUuid } from '../../db/uuid.ts'
 import type { Deps } from '../../deps.ts'
@@ -54,19 +52,10 @@ export const auditRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
       },
     },
     async (request, reply) => {
-      const { limit: requested, cursor: _, ...filter } = request.query
-      const { token: tokenId, action, subject: target } = filter
-      if (tokenId !== undefined && !isUuid(tokenId)) throw invalidField('token', 'must be the id of a token')
-      const [from, to] = [readTime('from', filter.from), readTime('to', filter.to)]
-      const { after, limit } = readPage(request.query, isUuid)
-      const found = await listEntries(deps.db, { tokenId, action, target, from, to }, { after, limit: limit + 1 })
-      const { items, nextCursor } = cutPage(
-        found.map((entry) => ({ ...entry, createdAt: entry.created_at })),
-        limit,
-      )
-      if (nextCursor) {
-        reply.header('link', linkToNext(baseUrl, '/audit', { limit: requested, ...filter, cursor: nextCursor }))
-      }
+      const { query } = request
+      const place = readPage(query, isUuid)
+      const { items, nextCursor } = cutPage(await readAudit(deps.db, query, place), place.limit)
+      if (nextCursor) reply.header('link', linkToNext(baseUrl, '/audit', { ...query, cursor: nextCursor }))
       return {
         success: {
           items: items.map(({ token_id: id, token_name: name, created_at: at, target, ...entry }) => ({

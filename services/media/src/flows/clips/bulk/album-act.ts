@@ -1,10 +1,10 @@
 import { notOwnAlbum } from '../../../core/albums/album-fields.ts'
-import { findAlbum, lockAlbum, updateAlbum } from '../../../core/albums/albums.store.ts'
-import { albumFull, announce, tooManyAlbums } from '../../../core/albums/change-album.ts'
-import { appendItems, listInMostAlbums, listItemIds } from '../../../core/albums/items.store.ts'
+import { findAlbum, lockAlbum } from '../../../core/albums/albums.store.ts'
+import { albumFull, appendToAlbum, tooManyAlbums } from '../../../core/albums/change-album.ts'
+import { listInMostAlbums, listItemIds } from '../../../core/albums/items.store.ts'
 import { MAX_ITEMS } from '../../../core/albums/shown-items.store.ts'
 import type { ClipsAct } from '../../../core/lifecycle/change-clips.ts'
-import { allows } from '../../../core/tokens/scopes.ts'
+import { owns } from '../../../core/tokens/scopes.ts'
 import type { ApiToken } from '../../../core/tokens/tokens.store.ts'
 import type { Deps } from '../../../deps.ts'
 import { apiError } from '../../../errors.ts'
@@ -15,7 +15,7 @@ import { apiError } from '../../../errors.ts'
  */
 export async function addToAlbum(deps: Deps, token: ApiToken, id: string): Promise<ClipsAct<undefined>> {
   const album = await findAlbum(deps.db, id)
-  if (!album || !(album.tokenId === token.id || allows(token, 'admin'))) throw notOwnAlbum()
+  if (!album || !owns(token, album)) throw notOwnAlbum()
   let present: string[] = []
   let wanted = new Set<string>()
   let inMost = new Set<string>()
@@ -38,11 +38,7 @@ export async function addToAlbum(deps: Deps, token: ApiToken, id: string): Promi
     },
     write: async (trx) => {
       const added = [...wanted].slice(present.length)
-      if (added.length === 0) return
-      const now = deps.now()
-      await appendItems(trx, id, { ids: added, now })
-      await updateAlbum(trx, id, { now })
-      await announce(deps, trx, 'album.updated', id)
+      if (added.length > 0) await appendToAlbum(deps, trx, id, added)
     },
     entry: { action: 'clip_changed', details: { fields: ['album'] } },
   }

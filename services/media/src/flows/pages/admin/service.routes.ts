@@ -2,15 +2,13 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { ApiError } from '@services/common/errors'
 import { html } from '@services/common/html'
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { listAllWebhooks } from '../../../core/administration/all-webhooks.store.ts'
 import { deleteDeadLetter, listDeadLetters, retryDeadLetter } from '../../../core/administration/dead-letters.ts'
 import { readQueue } from '../../../core/administration/queue-state.ts'
 import { showSettings } from '../../../core/administration/shown-settings.ts'
 import { beginCheck, readStorage } from '../../../core/administration/storage.ts'
-import { listEntries } from '../../../core/audit/audit.store.ts'
-import { invalidField } from '../../../core/clips/clip-fields.ts'
-import { readTime } from '../../../core/lists/read-filter.ts'
+import { readAudit } from '../../../core/audit/read-audit.ts'
 import { AUDIT_ACTIONS } from '../../../db/tables.ts'
 import { isUuid } from '../../../db/uuid.ts'
 import { type Deps, SCHEMA } from '../../../deps.ts'
@@ -97,31 +95,12 @@ export const adminServiceRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = asy
   })
 
   /** Fields of a form are empty where nothing was typed. A filter that is no filter leaves the page with its words. */
-  async function findEntries(query: {
-    cursor?: string
-    token?: string
-    action?: string
-    subject?: string
-    from?: string
-    to?: string
-  }) {
-    const { token, action, subject, from, to } = query
+  async function findEntries({ action, cursor, ...fields }: Static<typeof AuditQuery>) {
+    const typed = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== ''))
     try {
-      if (token && !isUuid(token)) throw invalidField('token', 'must be the id of a token')
-      const filter = {
-        ...{ tokenId: token || undefined, action: AUDIT_ACTIONS.find((known) => known === action) },
-        ...{
-          target: subject || undefined,
-          from: readTime('from', from || undefined),
-          to: readTime('to', to || undefined),
-        },
-      }
-      const { after } = readPage({ cursor: query.cursor }, isUuid)
-      const rows = await listEntries(db, filter, { after, limit: PER_PAGE + 1 })
-      const { items, nextCursor } = cutPage(
-        rows.map((entry) => ({ ...entry, createdAt: entry.created_at })),
-        PER_PAGE,
-      )
+      const known = AUDIT_ACTIONS.find((name) => name === action)
+      const place = readPage({ cursor }, isUuid)
+      const { items, nextCursor } = cutPage(await readAudit(db, { ...typed, action: known }, place), place.limit)
       return { entries: items, nextCursor, problem: undefined }
     } catch (error) {
       if (!(error instanceof ApiError) || error.code !== 'invalid_field') throw error

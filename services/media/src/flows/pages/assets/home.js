@@ -7,12 +7,13 @@ import { linkTo, waitUntilReady } from './home/follow.js'
 import { asProblem, forgetProblems, Problem, showProblem } from './home/problems.js'
 import { report, say } from './home/progress.js'
 import { text } from './owner/page-data.js'
+import { newKey } from './owner/request-keys.js'
 import './home/from-clip.js'
 import './home/resume.js'
 import { showResult } from './home/result.js'
 import { importFrom } from './home/send.js'
 import { discardUpload, sendPieces } from './home/send-pieces.js'
-import { newKey, queue, requireFile, startList } from './home/several.js'
+import { queue, requireFile, startList } from './home/several.js'
 
 let job
 

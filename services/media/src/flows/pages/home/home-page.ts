@@ -36,7 +36,7 @@ export function homePage(site: Config['site'], home: Home): Page {
     style,
     files: [site.filesBaseUrl, site.filesRedirectUrl],
     modules: ['home.js', 'trim.js'],
-    scripts: [`${site.baseUrl}/assets/home/`, `${site.baseUrl}/assets/owner/page-data.js`],
+    scripts: ['home/', 'owner/page-data.js', 'owner/request-keys.js'].map((name) => `${site.baseUrl}/assets/${name}`),
     ...(isSignedIn && { formTarget: `${site.baseUrl}/session/end` }),
     showsLocal: true,
     connects: 'files',

@@ -1,6 +1,7 @@
 // The list of several files and addresses on the page at `/`: first as drafts, then on their way to clips.
 
 import { text } from '../owner/page-data.js'
+import { newKey } from '../owner/request-keys.js'
 import { caller, keepToken, lacksToken, resetForm } from './caller.js'
 import { chosen, leaveOut } from './choose.js'
 import { $, form } from './elements.js'
@@ -27,9 +28,6 @@ const TURN_MS = 3_000
 const QUIET_MS = 5_000
 
 const views = new Map()
-
-export const newKey = () =>
-  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')
 
 /** Throws a Problem for a file that can be refused before sending. */
 export function requireFile(file) {

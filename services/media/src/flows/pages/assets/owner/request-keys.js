@@ -4,7 +4,8 @@
 /** @type {Map<string, string>} */
 const keys = new Map()
 
-const newKey = () =>
+/** @returns {string} */
+export const newKey = () =>
   // `crypto.randomUUID` does not exist on plain http.
   Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')
 
